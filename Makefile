@@ -1,0 +1,49 @@
+# The front door. Every target sets up what it needs; `make help` lists them.
+
+PYTHON ?= python3
+BIN := .venv/bin
+SETUP := .venv/setup.stamp
+PEERS := .venv-peers/setup.stamp
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench kills clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
+
+setup: $(SETUP)  ## .venv with the braid command and the developers' tools, and a Java
+
+demo: $(SETUP)  ## a join that adapts, on the screen
+	$(BIN)/braid demo
+
+test: $(SETUP)  ## all tests
+	$(BIN)/pytest
+
+lint: $(SETUP)  ## style, types, and which room may import which
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(SETUP) $(PEERS)  ## Braid beside its peers
+	$(BIN)/python -m bench
+
+kills: $(SETUP)  ## the long campaign of killed processes
+	BRAID_KILLS=24 $(BIN)/pytest -m kills tests/spark
+
+clean:  ## away with all that these targets made
+	rm -rf .venv .venv-peers .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf spark-warehouse metastore_db derby.log out bench/out
+	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp is written last: a set-up that was cut short is done again.
+$(SETUP): pyproject.toml tools/venv.sh tools/java.sh
+	tools/venv.sh $(PYTHON) .venv
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	tools/java.sh $(BIN)/python
+	@touch $@
+
+$(PEERS): bench/peers/requirements.txt tools/venv.sh
+	tools/venv.sh $(PYTHON) .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --requirement $<
+	@touch $@

@@ -1,0 +1,1 @@
+"""One workload, every system: run `python -m bench` from the root of the repository."""

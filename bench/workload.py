@@ -1,0 +1,161 @@
+"""The one input that every system joins, and the files that hold it.
+
+Three streams `a`, `b`, `c` of `(ts, k, v)`, sorted by time, as directories of Parquet files whose
+name order is the arrival order: file *n* of each stream together are batch *n*. The query is
+`a ⋈ b ⋈ c` on `k` with all three timestamps within ten seconds of one another (both ends count).
+
+**Rows.** Arrivals are uniform over event time, keys are uniform over `rate x window` values. A
+triple then has `3 window²` of room, so `rate³ x 3 window² / keys²` results come per second from
+`3 x rate` rows: one result per input row. Timestamps are whole milliseconds although they are
+stored as microseconds, because Flink's event time knows no finer unit.
+
+**Settings.** `150k` and `1500k` cut *the same rows* into files of other sizes, so results and state
+density agree and only the batch differs; systems that ignore file boundaries need one run for
+both. At 10,000 rows per second of event time, the window (ten seconds) spans two batches of the
+first setting, hence most partners come from state. A batch of the second spans five windows:
+most partners come along in the same batch. That is what a large batch *is* at a given rate (a
+long trigger, or a backlog), and it is no favour to one side, since nobody's cost per row depends
+on where the partner came from unless by design. But it keeps little state between batches.
+`1500k-dense` is the check on that: ten times the rate, so that the window again spans two batches,
+with 6 M rows of live state. It is not in the default run, as native Spark needs many minutes to
+fill such a window.
+
+How the systems read these files is not told here but in `bench/peers/`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STREAMS = ("a", "b", "c")
+WINDOW_MS = 10_000
+EPOCH_MS = 1_704_067_200_000  # 2024-01-01T00:00:00Z
+SCHEMA = pa.schema(
+    [("ts", pa.timestamp("us", tz="UTC")), ("k", pa.int64()), ("v", pa.int64())]
+)
+CSV_SCHEMA = pa.schema([("ts_ms", pa.int64()), ("k", pa.int64()), ("v", pa.int64())])
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How many rows there are, how dense in event time, and how they are cut into files."""
+
+    name: str
+    rows_per_file: int
+    files: int  # per stream
+    rows_per_second: int  # of event time, per stream
+    seed: int = 7
+
+    @property
+    def rows_per_stream(self) -> int:
+        """Rows of one stream over all files."""
+        return self.rows_per_file * self.files
+
+    @property
+    def rows_per_batch(self) -> int:
+        """Rows of one batch over all streams."""
+        return self.rows_per_file * len(STREAMS)
+
+    @property
+    def keys(self) -> int:
+        """Distinct keys, such that an input row brings one result on average."""
+        return self.rows_per_second * WINDOW_MS // 1000
+
+    def scaled(self, factor: float) -> Setting:
+        """Thin the streams out: fewer rows per file and second, same batches and event time."""
+        return replace(
+            self,
+            rows_per_file=round(self.rows_per_file * factor),
+            rows_per_second=round(self.rows_per_second * factor),
+        )
+
+
+SETTINGS = {
+    setting.name: setting
+    for setting in (
+        Setting("150k", rows_per_file=50_000, files=80, rows_per_second=10_000),
+        Setting("1500k", rows_per_file=500_000, files=8, rows_per_second=10_000),
+        Setting("1500k-dense", rows_per_file=500_000, files=8, rows_per_second=100_000),
+    )
+}
+
+
+def stream_rows(setting: Setting, position: int) -> pa.Table:
+    """All rows of the stream at `position`; the same for every way to cut them into files."""
+    random = np.random.default_rng([setting.seed, position])
+    count = setting.rows_per_stream
+    span_ms = count * 1000 // setting.rows_per_second
+    ts_ms = EPOCH_MS + np.sort(random.integers(0, span_ms, count))
+    keys = random.integers(0, setting.keys, count)
+    columns = [pa.array(ts_ms * 1000), pa.array(keys), pa.array(np.arange(count))]
+    return pa.table([columns[0].cast(SCHEMA.field("ts").type), *columns[1:]], schema=SCHEMA)
+
+
+def make_input(setting: Setting, root: Path) -> Path:
+    """Write the input below `root` unless it is there already; return its directory."""
+    target = root / f"{setting.name}-{setting.rows_per_file}"
+    manifest = target / "manifest.json"
+    wanted = asdict(setting)
+    if manifest.exists() and json.loads(manifest.read_text()) == wanted:
+        return target
+    shutil.rmtree(target, ignore_errors=True)
+    for position, stream in enumerate(STREAMS):
+        (target / stream).mkdir(parents=True)
+        rows = stream_rows(setting, position)
+        for number in range(setting.files):
+            path = target / stream / f"{number:05d}.parquet"
+            part = rows.slice(number * setting.rows_per_file, setting.rows_per_file)
+            # Four row groups, so that one file can feed several tasks.
+            pq.write_table(part, path, row_group_size=max(1, setting.rows_per_file // 4))
+            # Spark takes files in order of modification time, to the millisecond.
+            os.utime(path, (EPOCH_MS // 1000 + number,) * 2)
+    manifest.write_text(json.dumps(wanted))  # last: its presence says that the rest is whole
+    return target
+
+
+def batch_files(input_dir: Path, stream: str, batches: int | None = None) -> list[Path]:
+    """The files of one stream in arrival order, or the first `batches` of them."""
+    return sorted((input_dir / stream).glob("*.parquet"))[:batches]
+
+
+def link_prefix(input_dir: Path, target: Path, batches: int | None = None) -> Path:
+    """Give a system that reads whole directories only the first batches, without a copy."""
+    for stream in STREAMS:
+        (target / stream).mkdir(parents=True)
+        for path in batch_files(input_dir, stream, batches):
+            os.link(path, target / stream / path.name)
+    return target
+
+
+def write_csv(input_dir: Path, target: Path, batches: int | None, *, header: bool) -> Path:
+    """Convert the first batches to one `<stream>.csv` each; `ts` becomes milliseconds."""
+    options = pa.csv.WriteOptions(include_header=header)
+    target.mkdir(parents=True, exist_ok=True)
+    for stream in STREAMS:
+        with pa.csv.CSVWriter(target / f"{stream}.csv", CSV_SCHEMA, write_options=options) as out:
+            for path in batch_files(input_dir, stream, batches):
+                rows = pq.read_table(path)
+                ts_ms = rows["ts"].cast(pa.timestamp("ms", tz="UTC")).cast(pa.int64())
+                out.write_table(pa.table([ts_ms, rows["k"], rows["v"]], schema=CSV_SCHEMA))
+    return target
+
+
+def count_input_rows(input_dir: Path, batches: int | None = None) -> int:
+    """Rows of all streams in the first batches, from the files' footers."""
+    return sum(
+        pq.read_metadata(path).num_rows
+        for stream in STREAMS
+        for path in batch_files(input_dir, stream, batches)
+    )

@@ -1,0 +1,37 @@
+"""The `braid` command and how it reports errors: one message, exit code 1, no stack trace."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from rich.console import Console
+
+from braid.cli.demo import demo
+from braid.cli.generate import generate
+from braid.cli.run import run
+from braid.model.errors import BraidError
+
+app = typer.Typer(
+    help="Continuous multi-way stream joins on Spark that adapt while they run.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(run)
+app.command()(generate)
+app.command()(demo)
+
+
+def main() -> None:
+    """Run the command that the arguments name."""
+    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    try:
+        app()
+    except BraidError as error:
+        errors.print("[red]error:[/red]", end=" ")
+        errors.print(str(error), markup=False)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        errors.print("interrupted: the same command continues from the checkpoint")
+        sys.exit(130)

@@ -1,0 +1,104 @@
+"""`braid demo`: three banks' offers, integrated while they stream in, and checked."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow.parquet as pq
+import typer
+
+from braid.cli.spark_start import start_spark
+from braid.cli.view import RunView
+from braid.model.errors import BraidError
+from braid.runtime import sinks
+from braid.runtime.files import files
+from braid.runtime.query import query
+from braid.workload import BANKS, offers, offers_spec
+
+QUERY = """\
+SELECT bank1.offerCurrency, bank1.offer,
+       bank1.brokerName AS broker1, bank1.price AS price1,
+       bank2.brokerName AS broker2, bank2.price AS price2,
+       bank3.brokerName AS broker3, bank3.price AS price3
+FROM bank1 [RANGE 30 SECONDS], bank2 [RANGE 30 SECONDS], bank3 [RANGE 30 SECONDS]
+WHERE bank1.offerCurrency = bank2.offerCurrency AND bank2.offerCurrency = bank3.offerCurrency
+  AND bank1.offer = bank2.offer AND bank2.offer = bank3.offer"""
+
+
+_FILE_SECONDS = 5
+
+
+def demo(
+    batches: Annotated[
+        int, typer.Option(help="How long to go on; 60 take about a minute.")
+    ] = 60,
+    rate: Annotated[float, typer.Option(help="Offers per second of each bank.")] = 4000.0,
+    master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
+) -> None:
+    """Integrate three banks' offers with a live view, then compare with DuckDB."""
+    with tempfile.TemporaryDirectory(prefix="braid-demo-") as name:
+        folder = Path(name)
+        typer.echo(f"{QUERY}\n")
+        _write_offers(folder, batches, rate)
+        start_spark(master)
+        bank1, bank2, bank3 = (files(folder / bank) for bank in BANKS)
+        bound = query(
+            QUERY, event_time="ts", lateness="1 second", bank1=bank1, bank2=bank2, bank3=bank3
+        )
+        out = folder / "out"
+        running = bound.start(checkpoint=folder / "checkpoint", sink=sinks.parquet(out))
+        with RunView(running):
+            running.await_termination()
+        _compare(folder, out)
+
+
+def _write_offers(folder: Path, batches: int, rate: float) -> None:
+    """Offers in event-time order give or take a second, a file every few seconds."""
+    spec = offers_spec(rate, join_rate=2.0, tuple_range=60_000, disorder_seconds=1.0, seed=1)
+    for bank in BANKS:
+        (folder / bank).mkdir()
+        for number in range(batches):
+            lower = number * _FILE_SECONDS * 1_000_000
+            table = offers(spec, bank, lower, lower + _FILE_SECONDS * 1_000_000)
+            pq.write_table(table, folder / bank / f"{number:05d}.parquet")
+
+
+def _compare(folder: Path, out: Path) -> None:
+    """Say whether DuckDB, given all rows at once, finds the same results."""
+    try:
+        import duckdb
+    except ImportError:
+        raise BraidError(
+            "DuckDB is not installed, so the results cannot be compared",
+            hint="pip install duckdb",
+        ) from None
+    with duckdb.connect() as db:
+        count, digest = db.execute(_digest(_our_rows(out))).fetchall()[0]
+        expected = db.execute(_digest(_their_rows(folder))).fetchall()[0]
+    if (count, digest) != expected:
+        raise BraidError(f"{count:,} results, but DuckDB finds {expected[0]:,} or others")
+    typer.echo(f"{count:,} results, equal to DuckDB's over the same offers: exact")
+
+
+def _digest(rows: str) -> str:
+    """A multiset of rows as a count and a sum of hashes, which does not mind their order."""
+    return f"SELECT count(*), sum(hash(r)::HUGEINT) FROM ({rows}) r"
+
+
+def _our_rows(out: Path) -> str:
+    columns = "offerCurrency, offer, broker1, price1, broker2, price2, broker3, price3"
+    return f"SELECT {columns} FROM '{out}/batch=*/*.parquet'"
+
+
+def _their_rows(folder: Path) -> str:
+    banks = ", ".join(f"'{folder}/{bank}/*.parquet' AS {bank}" for bank in BANKS)
+    select, _, conditions = QUERY.partition("FROM")[0], *QUERY.partition("WHERE")[1:]
+    return f"{select} FROM {banks} WHERE {conditions} AND {' AND '.join(_windows())}"
+
+
+def _windows() -> Iterator[str]:
+    """No two members of a result are more than 30 seconds apart."""
+    newest = f"greatest({', '.join(f'epoch_us({bank}.ts)' for bank in BANKS)})"
+    for bank in BANKS:
+        yield f"{newest} - epoch_us({bank}.ts) <= 30000000"

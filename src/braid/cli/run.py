@@ -1,0 +1,117 @@
+"""`braid run`: a query over folders of files, from a shell."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from braid import cql
+from braid.cli.spark_start import start_spark
+from braid.cli.view import RunView
+from braid.model.errors import BraidError
+from braid.runtime import sinks
+from braid.runtime.files import FileStream, files
+from braid.runtime.query import query as bind_query
+
+
+def run(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[QUERY.SQL]", help="A file with the query.")
+    ] = None,
+    *,
+    stream: Annotated[
+        list[str],
+        typer.Option(metavar="NAME=DIR", help="A folder of files to read; once per stream."),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the results, as batch=N/*.parquet.")],
+    checkpoint: Annotated[Path, typer.Option(help="Folder to continue from after any stop.")],
+    q: Annotated[
+        str | None, typer.Option("-q", "--query", help="The query itself, in place of a file.")
+    ] = None,
+    event_time: Annotated[str, typer.Option(help="The column that says when.")] = "ts",
+    lateness: Annotated[
+        str, typer.Option(help="How far rows may lag behind before they are dropped.")
+    ] = "0 seconds",
+    idle_timeout: Annotated[
+        str | None,
+        typer.Option(help="A stream silent for so long holds nothing up. [default: never]"),
+    ] = None,
+    late: Annotated[Path | None, typer.Option(help="Folder to keep late rows in.")] = None,
+    files_per_batch: Annotated[int, typer.Option(help="Files of each stream in a batch.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option(help="Workers to share the state. [default: one per core]")
+    ] = None,
+    groups: Annotated[
+        int, typer.Option(help="Partition groups; fixed for a checkpoint.")
+    ] = 256,
+    master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
+    events: Annotated[
+        Path | None, typer.Option(metavar="FILE.jsonl", help="File to append events to.")
+    ] = None,
+) -> None:
+    """Join folders of Parquet, CSV or JSON-lines files, read in name order.
+
+    Ends when the files are used up. The same command again carries on where it stopped.
+    """
+    text = _query_text(file, q)
+    streams = dict(_stream(option, files_per_batch) for option in stream)
+    _check_streams(text, streams)
+    for each in streams.values():
+        each.format()  # before Spark starts, which takes seconds
+    start_spark(master)
+    bound = bind_query(
+        text,
+        event_time=event_time,
+        lateness=lateness,
+        idle_timeout=idle_timeout,
+        **streams,
+    )
+    running = bound.start(
+        checkpoint=checkpoint,
+        sink=sinks.parquet(out),
+        workers=workers,
+        groups=groups,
+        late=late,
+        events=events,
+    )
+    try:
+        with RunView(running):
+            running.await_termination()
+    except KeyboardInterrupt:
+        running.stop()
+        raise
+    done = running.progress
+    typer.echo(
+        f"{done.input_rows:,} rows in {done.batches:,} batches, {done.output_rows:,} results "
+        f"in {out}; dropped {done.late_rows:,} late and {done.null_rows:,} null rows"
+    )
+
+
+def _query_text(file: Path | None, text: str | None) -> str:
+    if (file is None) == (text is None):
+        raise BraidError("give the query either as a file or with -q")
+    if text is not None:
+        return text
+    assert file is not None, "one of the two is there"
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BraidError(f"cannot read the query {file}: {error.strerror}") from None
+
+
+def _stream(option: str, files_per_batch: int) -> tuple[str, FileStream]:
+    name, equals, folder = option.partition("=")
+    if not (name and equals and folder):
+        raise BraidError(f"cannot read --stream {option!r}", hint="write --stream NAME=DIR")
+    return name, files(folder, files_per_batch)
+
+
+def _check_streams(text: str, streams: dict[str, FileStream]) -> None:
+    """Name a missing stream before Spark starts."""
+    given = {name.lower() for name in streams}
+    for name in cql.sources(text):
+        if name.lower() not in given:
+            raise BraidError(
+                f"the query reads stream {name!r}, which has no folder",
+                hint=f"add --stream {name}=DIR",
+            )

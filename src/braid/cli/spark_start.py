@@ -1,0 +1,45 @@
+"""Starting Spark from a command: its chatter goes to a file, so that ours can be read."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from braid.model.errors import BraidError
+from braid.runtime.session import session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+
+def start_spark(master: str) -> SparkSession:
+    """A session on `master`; what the JVM writes to standard error goes to a file."""
+    with _standard_error_to_file() as log:
+        try:
+            return session(master)
+        except BraidError:
+            raise
+        except Exception as error:
+            reason = str(error).strip().splitlines()[0]
+            raise BraidError(
+                f"Spark did not start on {master!r}: {reason}",
+                hint=f"check --master; what Spark wrote is in {log}",
+            ) from None
+
+
+@contextmanager
+def _standard_error_to_file() -> Iterator[str]:
+    """Processes started in this block inherit the file as their standard error."""
+    handle, path = tempfile.mkstemp(prefix="braid-spark-", suffix=".log")
+    ours = os.dup(2)
+    os.dup2(handle, 2)
+    try:
+        yield path
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)
+        os.close(handle)

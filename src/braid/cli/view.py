@@ -1,0 +1,133 @@
+"""What a person sees of a run: a live table on a terminal, a line a batch elsewhere.
+
+Drawn from events alone.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from braid.events import BatchDone, BatchRetried, Event, Recovered
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from braid.runtime.run import Run
+
+_BAR_WIDTH = 24
+
+
+class RunView:
+    """Follows a run; use as a context manager around waiting for it."""
+
+    def __init__(self, run: Run) -> None:
+        """Show what the run has done already, and what it does from now on."""
+        self._run = run
+        self._console = Console(stderr=True, highlight=False)
+        self._live = (
+            Live(console=self._console, refresh_per_second=4)
+            if self._console.is_terminal
+            else None
+        )
+        self._began = time.monotonic()
+        self._last: BatchDone | None = None
+        run.listen(self._on_event)
+
+    def __enter__(self) -> RunView:
+        """Start drawing."""
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave the last picture standing."""
+        if self._live is not None:
+            self._live.stop()
+
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case BatchDone():
+                self._last = event
+                if self._live is not None:
+                    self._live.update(self._picture(event))
+                else:
+                    self._console.print(self._line(event), soft_wrap=True)
+            case BatchRetried(batch, reason):
+                self._console.print(f"batch {batch} is tried again: {reason}", soft_wrap=True)
+            case Recovered(batch):
+                self._console.print(f"continues after batch {batch}")
+            case _:
+                pass
+
+    def _line(self, done: BatchDone) -> str:
+        dropped = done.late_rows + done.null_key_rows + done.null_time_rows
+        return (
+            f"batch {done.batch}: {done.input_rows:,} rows, {done.output_rows:,} results, "
+            f"{dropped:,} dropped, state {done.state_rows:,} rows "
+            f"({_bytes(done.state_bytes)}), watermark {done.watermark or '-'}, "
+            f"{done.elapsed_ms:,} ms"
+        )
+
+    def _picture(self, done: BatchDone) -> Group:
+        so_far = self._run.progress
+        per_second = so_far.input_rows / max(1e-9, time.monotonic() - self._began)
+        head = Table.grid(padding=(0, 3))
+        for _ in range(6):
+            head.add_column(justify="right")
+        head.add_row("batch", "rows", "rows/s", "results", "late", "state")
+        head.add_row(
+            f"[bold]{done.batch:,}",
+            f"[bold]{so_far.input_rows:,}",
+            f"[bold]{per_second:,.0f}",
+            f"[bold]{so_far.output_rows:,}",
+            f"[bold]{so_far.late_rows:,}",
+            f"[bold]{done.state_rows:,} ({_bytes(done.state_bytes)})",
+        )
+        return Group(head, Text(f"watermark {done.watermark or '-'}"), _workers(done))
+
+
+def _workers(done: BatchDone) -> Table:
+    table = Table(box=None, padding=(0, 2), header_style="dim")
+    for name in ("worker", "groups", "rows", "results", "state rows", "memory", "disk", "busy"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    most = max((share.busy_ms for share in done.workers), default=0) or 1
+    for share in done.workers:
+        bar = "█" * max(1, round(_BAR_WIDTH * share.busy_ms / most))
+        table.add_row(
+            str(share.worker),
+            f"{share.groups:,}",
+            f"{share.input_rows:,}",
+            f"{share.output_rows:,}",
+            f"{share.state_rows:,}",
+            _bytes(share.memory_bytes),
+            _bytes(share.disk_bytes),
+            f"{share.busy_ms:,} ms",
+            Text(bar, style="cyan"),
+        )
+    return table
+
+
+def _bytes(count: int) -> str:
+    """A size for people.
+
+    >>> _bytes(1_500_000)
+    '1.5 MB'
+    """
+    size = float(count)
+    for unit in ("B", "KB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"

@@ -1,0 +1,114 @@
+"""The events, typed. Field names are the JSON's names, and a contract with every reader."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+def instant(moment_us: int | None) -> str | None:
+    """A time in microseconds since 1970 as UTC, ISO 8601, with milliseconds.
+
+    >>> instant(1_500_000)
+    '1970-01-01T00:00:01.500Z'
+    """
+    if moment_us is None:
+        return None
+    moment = dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=moment_us // 1000)
+    return moment.isoformat(timespec="milliseconds") + "Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A run began; `batch` is the first that it will evaluate."""
+
+    name: ClassVar = "started"
+    query: str
+    checkpoint: str
+    workers: int
+    groups: int
+    batch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A run continues the work of an earlier one, from the commit of `batch`."""
+
+    name: ClassVar = "recovered"
+    batch: int
+    state_rows: int
+    log_bytes: int
+    watermark: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerShare:
+    """One worker's part of a batch."""
+
+    worker: int
+    groups: int
+    input_rows: int
+    output_rows: int
+    state_rows: int
+    memory_bytes: int
+    disk_bytes: int
+    busy_ms: int
+    rebuilt_runs: int
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDone:
+    """A batch was committed and its results published."""
+
+    name: ClassVar = "batch"
+    batch: int
+    input_rows: int
+    late_rows: int
+    null_key_rows: int
+    null_time_rows: int
+    output_rows: int
+    elapsed_ms: int
+    watermark: str | None
+    workers: tuple[WorkerShare, ...]
+
+    @property
+    def state_rows(self) -> int:
+        """Rows in all workers' state."""
+        return sum(share.state_rows for share in self.workers)
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of all workers' state, in memory and on disk."""
+        return sum(share.memory_bytes + share.disk_bytes for share in self.workers)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRetried:
+    """A batch failed half way, as when a process dies, and is evaluated anew."""
+
+    name: ClassVar = "retried"
+    batch: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run ended: its input was used up, it was stopped, or an error ended it."""
+
+    name: ClassVar = "finished"
+    reason: str
+    batches: int
+    input_rows: int
+    output_rows: int
+    elapsed_ms: int
+
+
+Event = Started | Recovered | BatchDone | BatchRetried | Finished
+
+
+def to_json(event: Event, at_us: int) -> dict[str, Any]:
+    """An event as a JSON object."""
+    return {"event": event.name, "at": instant(at_us), **dataclasses.asdict(event)}

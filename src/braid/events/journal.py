@@ -1,0 +1,60 @@
+"""Where a run's events go: to memory for those who ask, to a file, and to listeners."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from braid.events.facts import Event, to_json
+from braid.model.errors import BraidError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+MOST_KEPT = 100_000
+"""Events kept in memory; a run that outlives this should write them to a file."""
+
+
+class Journal:
+    """Takes events down as they happen."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        """Keep events in memory, and append them to `path` as JSON lines if one is given."""
+        self._kept: deque[dict[str, Any]] = deque(maxlen=MOST_KEPT)
+        self._listeners: list[Callable[[Event], None]] = []
+        self._file = None
+        if path is not None:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - kept open
+            except OSError as error:
+                raise BraidError(
+                    f"cannot write events to {path}: {error.strerror}",
+                    hint="give --events a file in a folder that you may write to",
+                ) from None
+
+    def listen(self, listener: Callable[[Event], None]) -> None:
+        """Call `listener` with every event from now on."""
+        self._listeners.append(listener)
+
+    def add(self, event: Event) -> None:
+        """Take an event down."""
+        record = to_json(event, time.time_ns() // 1000)
+        self._kept.append(record)
+        if self._file is not None:
+            self._file.write(json.dumps(record) + "\n")
+            self._file.flush()
+        for listener in self._listeners:
+            listener(event)
+
+    def records(self) -> list[dict[str, Any]]:
+        """The events so far, as JSON objects."""
+        return list(self._kept)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()

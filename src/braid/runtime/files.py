@@ -1,0 +1,238 @@
+"""Folders of files as streams, read in the order of their names.
+
+Spark's own file source goes by the files' time of change, which copying scrambles. So Braid
+reads folders itself: each batch takes the next files of every stream, and the commit record
+notes the name that reading has come to. A batch that was not committed is simply read again.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.types import IntegerType, LongType, StructField, StructType
+
+from braid.model.errors import BraidError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+
+MEND = "mend the file, or move it out of the folder, and start again: nothing was lost"
+
+FORMATS = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
+_OPTIONS = {
+    "parquet": {},
+    "csv": {"header": "true", "mode": "FAILFAST", "enforceSchema": "false"},
+    "json": {"mode": "FAILFAST", "inferTimestamp": "true"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FileStream:
+    """A folder of Parquet, CSV or JSON-lines files; its columns are those of its first file."""
+
+    folder: Path
+    files_per_batch: int = 1
+
+    def names(self) -> list[str]:
+        """The files there are now, in order, relative to the folder."""
+        if not self.folder.is_dir():
+            raise BraidError(
+                f"the folder {self.folder} does not exist", hint="check the path of the stream"
+            )
+        found = (p.relative_to(self.folder) for p in self.folder.rglob("*") if p.is_file())
+        visible = (p for p in found if not any(part[0] in "._" for part in p.parts))
+        return sorted(str(p) for p in visible if p.suffix.lower() in FORMATS)
+
+    def format(self) -> str:
+        """The one format of the folder's files."""
+        formats = {FORMATS[Path(name).suffix.lower()] for name in self.names()}
+        if not formats:
+            raise BraidError(
+                f"the folder {self.folder} has no Parquet, CSV or JSON-lines file",
+                hint=f"names must end in one of {', '.join(FORMATS)}",
+            )
+        if len(formats) > 1:
+            raise BraidError(
+                f"the folder {self.folder} mixes {' and '.join(sorted(formats))} files",
+                hint="keep one format per stream",
+            )
+        return formats.pop()
+
+    def path(self, name: str) -> str:
+        """Where a file is."""
+        return str(self.folder.absolute() / name)
+
+
+def files(folder: str | os.PathLike[str], files_per_batch: int = 1) -> FileStream:
+    """A folder of files as a stream, `files_per_batch` of them in each batch."""
+    if files_per_batch < 1:
+        raise BraidError(f"files per batch must be at least 1, not {files_per_batch}")
+    return FileStream(Path(folder), files_per_batch)
+
+
+@dataclass(slots=True)
+class FolderReader:
+    """Reads one folder's files into frames, all with the columns of the first."""
+
+    stream: FileStream
+    spark: SparkSession
+    format: str = field(init=False)
+    schema: StructType = field(init=False)
+    _first: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Learn the columns from the first file."""
+        self.format = self.stream.format()
+        self._first = self.stream.path(self.stream.names()[0])
+        reader = self._reader()
+        if self.format == "csv":
+            reader = reader.option("inferSchema", "true")
+        try:
+            schema = reader.format(self.format).load(self._first).schema
+        except Exception as fault:
+            reason = str(fault).splitlines()[0][:200]
+            raise BraidError(f"cannot read the columns of {self._first}: {reason}") from None
+        self.schema = _widened(schema) if self.format == "csv" else schema
+
+    def _reader(self) -> DataFrameReader:
+        return self.spark.read.options(**_OPTIONS[self.format])
+
+    def read(self, names: list[str], needed: list[str]) -> DataFrame:
+        """The rows of some files, once their columns are known to be the same."""
+        paths = [self.stream.path(name) for name in names]
+        for path in paths:
+            self._check(path, needed)
+        reader = self._reader().schema(self.schema).format(self.format)
+        if not paths:
+            return self.spark.createDataFrame([], self.schema)
+        return reader.load(paths)
+
+    def _check(self, path: str, needed: list[str]) -> None:
+        """Refuse a file of other columns; CSV and JSON values are checked as they are read."""
+        if self.format == "parquet":
+            self._check_parquet(path, needed)
+        elif self.format == "json":
+            self._check_json(path)
+
+    def _check_parquet(self, path: str, needed: list[str]) -> None:
+        first, this = _parquet_schema(self._first), _parquet_schema(path)
+        for name in needed:
+            if name not in this.names:
+                raise _other_columns(path, f"it has no column {name!r}")
+            if this.field(name).type != first.field(name).type:
+                kinds = f"{this.field(name).type}, not {first.field(name).type}"
+                raise _other_columns(path, f"its column {name!r} is {kinds}")
+
+    def _check_json(self, path: str) -> None:
+        with open(path, encoding="utf-8") as file:
+            line = file.readline()
+        try:
+            record = json.loads(line) if line.strip() else {}
+        except ValueError:
+            raise BraidError(f"cannot read {path}: its first line is not JSON") from None
+        strangers = [name for name in record if name not in self.schema.names]
+        if strangers:
+            raise _other_columns(path, f"it has a column {strangers[0]!r}")
+
+
+def _widened(schema: StructType) -> StructType:
+    """Integers of a CSV file as 64 bits: how many digits its first file has says nothing."""
+    wide = [
+        StructField(f.name, LongType()) if isinstance(f.dataType, IntegerType) else f
+        for f in schema.fields
+    ]
+    return StructType(wide)
+
+
+def _parquet_schema(path: str) -> pa.Schema:
+    try:
+        return pq.read_schema(path)
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise BraidError(
+            f"cannot read {path}: {reason}",
+            hint=MEND,
+        ) from None
+
+
+def _other_columns(path: str, difference: str) -> BraidError:
+    return BraidError(
+        f"{path} has other columns than the files before it: {difference}",
+        hint=MEND,
+    )
+
+
+@dataclass(slots=True)
+class Shelf:
+    """The files of all streams, and how far they have been read.
+
+    The listing is taken once: a run reads what is there when it starts.
+    """
+
+    names: dict[str, list[str]]
+    per_batch: Mapping[str, int]
+    read: dict[str, int]
+
+    @classmethod
+    def browse(
+        cls, streams: Mapping[str, FileStream], position: Mapping[str, Any] | None
+    ) -> Shelf:
+        """List the folders, and find the place where an earlier run stopped."""
+        names = {source: stream.names() for source, stream in streams.items()}
+        read = {
+            source: _already_read(streams[source], names[source], (position or {}).get(source))
+            for source in streams
+        }
+        return cls(names, {s: stream.files_per_batch for s, stream in streams.items()}, read)
+
+    def left(self) -> int:
+        """How many files are still to be read."""
+        return sum(len(names) - self.read[source] for source, names in self.names.items())
+
+    def take(self) -> dict[str, list[str]]:
+        """The next files of each stream."""
+        return {
+            source: names[self.read[source] : self.read[source] + self.per_batch[source]]
+            for source, names in self.names.items()
+        }
+
+    def advance(self, taken: Mapping[str, list[str]]) -> None:
+        """Note that files have been read."""
+        for source, names in taken.items():
+            self.read[source] += len(names)
+
+    def position_after(self, taken: Mapping[str, list[str]]) -> dict[str, Any]:
+        """What the commit record of a batch must say."""
+        position = {}
+        for source, names in self.names.items():
+            count = self.read[source] + len(taken[source])
+            position[source] = {"last": names[count - 1] if count else "", "count": count}
+        return position
+
+
+def _already_read(stream: FileStream, names: list[str], position: Any) -> int:
+    if position is None:
+        return 0
+    read = [name for name in names if name <= position["last"]]
+    if len(read) > position["count"]:
+        newest = max(read, key=lambda name: Path(stream.path(name)).stat().st_mtime)
+        raise BraidError(
+            f"{stream.path(newest)} sorts before {position['last']!r}, which an earlier run "
+            "has read already, so it would never be read",
+            hint="give it a name that sorts behind those, and start again",
+        )
+    return len(read)

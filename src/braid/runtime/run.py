@@ -1,0 +1,217 @@
+"""A running query: its progress, its events, and its end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from braid.events import BatchDone, Event, Finished
+from braid.model.errors import BraidError
+from braid.runtime.faults import explain_fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from braid.events import Journal
+    from braid.runtime.coordinator import Coordinator
+    from braid.runtime.files import Shelf
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A run so far; the counts are of this run, not of earlier ones on the checkpoint."""
+
+    batch: int | None = None
+    batches: int = 0
+    input_rows: int = 0
+    late_rows: int = 0
+    null_rows: int = 0
+    output_rows: int = 0
+    state_rows: int = 0
+    state_bytes: int = 0
+    watermark: str | None = None
+
+    def after(self, done: BatchDone) -> Progress:
+        """The progress once a batch is done."""
+        return replace(
+            self,
+            batch=done.batch,
+            batches=self.batches + 1,
+            input_rows=self.input_rows + done.input_rows,
+            late_rows=self.late_rows + done.late_rows,
+            null_rows=self.null_rows + done.null_key_rows + done.null_time_rows,
+            output_rows=self.output_rows + done.output_rows,
+            state_rows=done.state_rows,
+            state_bytes=done.state_bytes,
+            watermark=done.watermark,
+        )
+
+
+class Feed(Protocol):
+    """What brings batches to the coordinator, in a thread of its own or of Spark's."""
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Whether the feed has ended, after at most this time; raises what ended it."""
+
+    def stop(self) -> None:
+        """End after the batch at hand."""
+
+
+class Run:
+    """A query that has been started."""
+
+    def __init__(self, journal: Journal, close: Callable[[], None]) -> None:
+        """Follow the events of `journal`; `close` lets go of what the run holds."""
+        self._journal = journal
+        self._close = close
+        self._progress = Progress()
+        self._began = time.monotonic()
+        self._ending = threading.Lock()
+        self._ended = False
+        self._feed: Feed | None = None
+        journal.listen(self._follow)
+
+    def follow(self, feed: Feed) -> Run:
+        """Take over a feed that has just been started."""
+        self._feed = feed
+        return self
+
+    def _follow(self, event: Event) -> None:
+        if isinstance(event, BatchDone):
+            self._progress = self._progress.after(event)
+
+    @property
+    def progress(self) -> Progress:
+        """What has been done so far."""
+        return self._progress
+
+    def events(self) -> list[dict[str, Any]]:
+        """All events so far, as JSON objects."""
+        return self._journal.records()
+
+    def listen(self, listener: Callable[[Event], None]) -> None:
+        """Call `listener` with every event from now on, in the engine's thread."""
+        self._journal.listen(listener)
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until the input is used up or the run is stopped, at most `timeout` seconds.
+
+        Says whether the run has ended. Raises the error that ended it, if one did.
+        """
+        assert self._feed is not None, "a run has a feed from its start"
+        try:
+            ended = self._feed.wait(timeout)
+        except BaseException:
+            self._end("failed")
+            raise
+        if ended:
+            self._end("input used up")
+        return ended
+
+    def stop(self) -> None:
+        """End the run after the batch at hand; it can be continued from its checkpoint."""
+        assert self._feed is not None, "a run has a feed from its start"
+        self._feed.stop()
+        try:
+            self._feed.wait(None)
+        finally:
+            self._end("stopped")
+
+    def _end(self, reason: str) -> None:
+        with self._ending:
+            if self._ended:
+                return
+            self._ended = True
+        done = self._progress
+        elapsed_ms = round((time.monotonic() - self._began) * 1000)
+        self._journal.add(
+            Finished(reason, done.batches, done.input_rows, done.output_rows, elapsed_ms)
+        )
+        self._close()
+
+
+class FolderFeed:
+    """Reads folders batch by batch until their files are used up."""
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        read: Callable[[Mapping[str, list[str]]], DataFrame],
+        coordinator: Coordinator,
+    ) -> None:
+        """Start reading; `read` makes the wire's rows of some files."""
+        self._shelf, self._read, self._coordinator = shelf, read, coordinator
+        self._stopping = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, name="braid", daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        try:
+            while self._shelf.left() and not self._stopping.is_set():
+                taken = self._shelf.take()
+                number = self._coordinator.commit.batch + 1
+                position = self._shelf.position_after(taken)
+                self._coordinator.on_batch(self._read(taken), number, position)
+                self._shelf.advance(taken)
+        except BaseException as failure:
+            self._failure = failure
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Wait for the thread; a failure in it is raised here."""
+        self._thread.join(timeout_s)
+        if self._failure is not None:
+            raise self._failure
+        return not self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Take no further batch."""
+        self._stopping.set()
+
+
+class SparkFeed:
+    """One streaming query of Spark's, over the union of all streams."""
+
+    def __init__(self, start: Callable[[Callable[[DataFrame, int], None]], StreamingQuery]):
+        """Start the query; `start` is given the function for `foreachBatch`."""
+        self._failure: BaseException | None = None
+        self._coordinator: Coordinator | None = None
+        self._start = start
+
+    def begin(self, coordinator: Coordinator) -> SparkFeed:
+        """Start the query."""
+        self._coordinator = coordinator
+        self._query = self._start(self._on_batch)
+        return self
+
+    def _on_batch(self, rows: DataFrame, number: int) -> None:
+        assert self._coordinator is not None, "batches come after the start"
+        try:
+            self._coordinator.on_batch(rows, number)
+        except BaseException as failure:
+            # Kept, because what Spark hands on of it is a text.
+            self._failure = failure
+            raise
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Wait for Spark's query; what ended it is raised here."""
+        try:
+            if timeout_s is None:
+                self._query.awaitTermination()
+                return True
+            return bool(self._query.awaitTermination(max(1, round(timeout_s))))
+        except Exception as fault:
+            if isinstance(self._failure, BraidError):
+                raise self._failure from None
+            reason = explain_fault(fault)
+            error = reason if isinstance(reason, BraidError) else BraidError(reason)
+            raise error from fault
+
+    def stop(self) -> None:
+        """Stop Spark's query."""
+        self._query.stop()

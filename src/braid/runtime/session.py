@@ -1,0 +1,50 @@
+"""A Spark session that suits Braid: pinned workers need settings that only a start can make."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from braid.runtime.java import find_java
+
+SETTINGS = {
+    # A worker's task must go to the executor that holds its state, not to where most of its
+    # input happens to lie, and is worth waiting for.
+    "spark.shuffle.reduceLocality.enabled": "false",
+    "spark.locality.wait": "3s",
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.memory": "2g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+}
+
+
+def session(master: str = "local[*]", **settings: str) -> SparkSession:
+    """Start Spark, or join the session that is running.
+
+    `settings` are Spark's own, with underscores for dots: `spark_executor_memory="2g"`.
+    """
+    find_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local-cluster"):
+        os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    builder = SparkSession.builder.master(master).appName("braid")
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    for name, value in settings.items():
+        builder = builder.config(name.replace("_", "."), value)
+    return builder.getOrCreate()
+
+
+def quiet(spark: SparkSession, workers: int) -> None:
+    """Settings of a session in which batches are evaluated."""
+    # Adaptive execution would merge small partitions, and with them two workers.
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    spark.conf.set("spark.sql.shuffle.partitions", str(workers))
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1000000")

@@ -1,0 +1,198 @@
+"""Where results go. A sink takes each batch exactly once, by its number.
+
+Workers write results as Parquet files below a *staging* folder. Once the batch is committed,
+the driver publishes the folder. Publishing may be asked for twice, after a crash; the second
+time must change nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from braid.model.errors import BraidError, DamagedFile
+from braid.state.files import checksum, room_in, sync_folder, write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from braid.state.commit import Part
+
+
+class Sink(Protocol):
+    """Takes results, batch by batch."""
+
+    def open(self, checkpoint: Path, checkpoint_id: str) -> None:
+        """Get ready for a run on this checkpoint; refuse a place that is another's."""
+
+    def stage(self, batch: int) -> Path:
+        """A new folder for workers to write a batch's parts into."""
+
+    def publish(
+        self, spark: SparkSession, batch: int, staged: Path, parts: Sequence[Part]
+    ) -> None:
+        """Show a committed batch's parts to the world; at least once, and idempotent."""
+
+
+class ParquetSink:
+    """A folder `batch=N/` of Parquet files per batch, which appears by one rename."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        """Results go below `folder`."""
+        self.folder = Path(folder)
+
+    def open(self, checkpoint: Path, checkpoint_id: str) -> None:
+        """Make the folder ours, and clear what an interrupted run left in staging."""
+        if self.folder.exists() and not self.folder.is_dir():
+            raise BraidError(f"{self.folder} is a file; results need a folder")
+        marker = self.folder / ".braid.json"
+        if not marker.exists():
+            self._refuse_strangers(checkpoint_id)
+            self._staging.mkdir(parents=True, exist_ok=True)
+            write_whole(
+                marker, json.dumps({"checkpoint": checkpoint_id}).encode(), durable=True
+            )
+        elif _owner(marker) != checkpoint_id:
+            raise BraidError(
+                f"the folder {self.folder} holds the results of another checkpoint",
+                hint="give a new folder for the results, or continue that checkpoint",
+            )
+
+    def _refuse_strangers(self, checkpoint_id: str) -> None:
+        if next(self.folder.glob("batch=*"), None) is not None:
+            raise BraidError(
+                f"the folder {self.folder} already holds batches of another run",
+                hint="give a new folder for the results",
+            )
+
+    @property
+    def _staging(self) -> Path:
+        return self.folder / ".staging"
+
+    def stage(self, batch: int) -> Path:
+        """A folder on the same disk, so that publishing is one rename."""
+        return self._staging / f"{batch}-{uuid.uuid4().hex[:8]}"
+
+    def publish(
+        self, spark: SparkSession, batch: int, staged: Path, parts: Sequence[Part]
+    ) -> None:
+        """Rename the staged folder, stripped of what no commit names, into place."""
+        place = self.folder / f"batch={batch}"
+        if parts and not place.exists():
+            keep_only(staged, parts)
+            with room_in(self.folder):
+                os.rename(staged, place)
+            sync_folder(self.folder)
+        _clear(self._staging)
+
+
+class _StagedInCheckpoint:
+    """What sinks have in common that keep no files of their own."""
+
+    _staging = Path()
+
+    def open(self, checkpoint: Path, checkpoint_id: str) -> None:
+        """Stage results beside the checkpoint."""
+        self._staging = checkpoint / "results"
+
+    def stage(self, batch: int) -> Path:
+        """A folder inside the checkpoint."""
+        return self._staging / f"{batch}-{uuid.uuid4().hex[:8]}"
+
+
+class CallbackSink(_StagedInCheckpoint):
+    """Calls a function with each batch's results as a DataFrame, and the batch's number.
+
+    After a crash the function may be called again with the last batch; it should know by
+    the number whether it has had it.
+    """
+
+    def __init__(self, function: Callable[[DataFrame, int], object]) -> None:
+        """Results go to `function`."""
+        self.function = function
+
+    def publish(
+        self, spark: SparkSession, batch: int, staged: Path, parts: Sequence[Part]
+    ) -> None:
+        """Call the function; its results stay readable until it returns."""
+        keep_only(staged, parts)
+        self.function(spark.read.parquet(str(staged)), batch)
+        _clear(self._staging)
+
+
+class MemorySink(_StagedInCheckpoint):
+    """Keeps results in this process, for notebooks and tests."""
+
+    def __init__(self) -> None:
+        """Nothing kept yet."""
+        self.batches: dict[int, pa.Table] = {}
+
+    def publish(
+        self, spark: SparkSession, batch: int, staged: Path, parts: Sequence[Part]
+    ) -> None:
+        """Read the parts into memory."""
+        keep_only(staged, parts)
+        self.batches[batch] = pa.concat_tables(pq.read_table(staged / p.file) for p in parts)
+        _clear(self._staging)
+
+    def table(self) -> pa.Table:
+        """All results so far."""
+        return pa.concat_tables(self.batches[batch] for batch in sorted(self.batches))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All results so far, as dictionaries."""
+        rows: list[dict[str, Any]] = self.table().to_pylist() if self.batches else []
+        return rows
+
+
+def parquet(folder: str | os.PathLike[str]) -> ParquetSink:
+    """Results as Parquet files in `folder/batch=N/`."""
+    return ParquetSink(folder)
+
+
+def callback(function: Callable[[DataFrame, int], object]) -> CallbackSink:
+    """Results as calls `function(dataframe, batch)`."""
+    return CallbackSink(function)
+
+
+def memory() -> MemorySink:
+    """Results in memory."""
+    return MemorySink()
+
+
+def keep_only(staged: Path, parts: Sequence[Part]) -> None:
+    """Leave only committed, undamaged parts in a staged folder."""
+    wanted = {part.file: part for part in parts}
+    for path in [path for path in staged.rglob("*") if path.is_file()]:
+        if str(path.relative_to(staged)) not in wanted:
+            path.unlink()
+    for part in parts:
+        path = staged / part.file
+        if not path.exists():
+            raise DamagedFile(str(path), "it is missing, though its batch was committed")
+        if checksum(memoryview(pa.memory_map(str(path)).read_buffer())) != part.checksum:
+            raise DamagedFile(str(path), "its checksum does not match its bytes")
+
+
+def _owner(marker: Path) -> str | None:
+    try:
+        owner: str | None = json.loads(marker.read_bytes()).get("checkpoint")
+    except (ValueError, AttributeError):
+        raise DamagedFile(str(marker), "it is not the JSON that was written") from None
+    return owner
+
+
+def _clear(folder: Path) -> None:
+    """Remove the staged folders of attempts that came to nothing."""
+    if folder.is_dir():
+        for path in folder.iterdir():
+            shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,153 @@
+"""What runs inside a Spark task: one worker's step, from Arrow batches to one report.
+
+A task holds nothing between batches. It finds its worker's runs in the folders of its executor,
+or makes them again from the log.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+
+from braid.join.worker import Step, evaluate
+from braid.model.errors import BraidError
+from braid.state.checkpoint import is_owned
+from braid.state.store import DISK, MEMORY, Ownership, RunStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from braid.join.plan import JoinPlan
+    from braid.state.commit import Commit
+
+REPORT = "report string"
+"""The schema of what a task returns: one JSON object."""
+
+MEMORY_ROOT = Path("/dev/shm")
+_PREFIX = "braid-"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the tasks of one batch have in common."""
+
+    plan: JoinPlan
+    commit: Commit  # of the batch before
+    checkpoint: Path
+    incarnation: str
+    results: Path
+    late: Path | None
+
+    def task(self) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+        """The function for `mapInArrow`; partition i is worker i."""
+
+        def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            context = TaskContext.get()
+            assert context is not None, "a task runs inside Spark"
+            report = self._report(context.partitionId(), batches)
+            yield pa.RecordBatch.from_pydict({"report": [json.dumps(report)]})
+
+        return run
+
+    def _report(self, worker: int, batches: Iterator[pa.RecordBatch]) -> dict[str, Any]:
+        try:
+            report = evaluate(self._step(worker), self._store(worker), batches)
+        except BraidError as error:
+            # An error that a person can put right: retrying would only repeat it.
+            return {"error": error.message, "hint": error.hint}
+        return report.to_json()
+
+    def _step(self, worker: int) -> Step:
+        return Step(
+            plan=self.plan,
+            batch=self.commit.batch + 1,
+            worker=worker,
+            watermark_us=self.commit.watermark_us,
+            newest_us=self.commit.newest_us,
+            ladders=self.commit.ladders[worker],
+            results=self.results,
+            late=self.late,
+            host=f"{socket.gethostname()}/{executor_name()}",
+        )
+
+    def _store(self, worker: int) -> RunStore:
+        owned = np.array(self.commit.assignment) == worker
+        home = executor_home(self.checkpoint, self.incarnation)
+        tiers = {tier: folder / str(worker) for tier, folder in home.items()}
+        for folder in tiers.values():
+            folder.mkdir(parents=True, exist_ok=True)
+        log = self.checkpoint / "log"
+        return RunStore(tiers, log, Ownership(self.plan.groups, owned))
+
+
+def executor_name() -> str:
+    """A name that no other executor has, on this machine or another."""
+    return local_folder().name
+
+
+def local_folder() -> Path:
+    """The folder that Spark gave to this executor, and removes when it ends."""
+    return Path(os.environ["SPARK_LOCAL_DIRS"].split(",")[0])
+
+
+def executor_home(checkpoint: Path, incarnation: str) -> dict[str, Path]:
+    """The folders of this executor's runs, by tier, best first; made if need be."""
+    home = {DISK: local_folder() / "braid"}
+    if os.access(MEMORY_ROOT, os.W_OK):
+        shared = MEMORY_ROOT / f"{_PREFIX}{incarnation}"
+        own = shared / executor_name()
+        if not own.exists():
+            _claim(shared, own, checkpoint)
+        home = {MEMORY: own} | home
+    return home
+
+
+def _claim(shared: Path, own: Path, checkpoint: Path) -> None:
+    """Make this executor's folder in memory, and clear those of executors that are gone."""
+    shared.mkdir(exist_ok=True)
+    (shared / "checkpoint").write_text(str(checkpoint))
+    for sibling in shared.iterdir():
+        with suppress(OSError, ValueError):
+            if sibling.is_dir() and not _is_running(int((sibling / "pid").read_text())):
+                shutil.rmtree(sibling)
+    own.mkdir(exist_ok=True)
+    # The parent of a Python worker lives as long as its executor.
+    (own / "pid").write_text(str(os.getppid()))
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def reclaim_memory() -> None:
+    """Remove what dead runs left in this machine's memory: nobody holds their checkpoint."""
+    if not MEMORY_ROOT.is_dir():
+        return
+    for shared in MEMORY_ROOT.glob(f"{_PREFIX}*"):
+        try:
+            checkpoint = Path((shared / "checkpoint").read_text())
+        except OSError:
+            continue  # just being made, or not ours
+        if not is_owned(checkpoint):
+            shutil.rmtree(shared, ignore_errors=True)
+
+
+def release_memory(incarnation: str) -> None:
+    """Remove what this run kept in memory on this machine."""
+    shutil.rmtree(MEMORY_ROOT / f"{_PREFIX}{incarnation}", ignore_errors=True)

@@ -1,0 +1,229 @@
+"""The checkpoint folder: identity, lock, commit records and the log.
+
+    braid.json      what this checkpoint is of: the query, its columns, the number of groups
+    lock            held by the process that runs the query
+    commits/N.json  the commit record of batch N; the newest is the truth
+    log/            the sections that it names
+    spark/          Spark's own offsets, where Spark reads the sources
+
+It holds JSON and Arrow only. Nothing from it is ever unpickled or evaluated.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from braid.model.errors import CheckpointError, DamagedFile
+from braid.state.commit import Commit
+from braid.state.files import PENDING, checksum, sync_folder, write_whole
+from braid.state.store import section_bytes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_FORMAT = 1
+_NEW_FOLDER = "give a new folder to --checkpoint to start from the beginning"
+_LOCK_TRIES, _LOCK_PAUSE_S = 5, 0.1  # others may test the lock for an instant
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a checkpoint belongs to; a run with another identity may not continue it."""
+
+    query: str
+    columns: str
+    groups: int
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """An open checkpoint; the lock is held until `close`, or until the process ends."""
+
+    folder: Path
+    id: str
+    _lock: int
+
+    @property
+    def log(self) -> Path:
+        """The folder of log files."""
+        return self.folder / "log"
+
+    @property
+    def _commits(self) -> Path:
+        return self.folder / "commits"
+
+    @classmethod
+    def open(cls, folder: Path, identity: Identity, first: Commit) -> Checkpoint:
+        """Open a checkpoint, or make a new one that starts with the record `first`."""
+        _refuse_foreign(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = _lock(folder / "lock")
+        try:
+            return cls(folder, _identify(folder, identity, first), lock)
+        except BaseException:
+            os.close(lock)
+            raise
+
+    def close(self) -> None:
+        """Let others have the checkpoint."""
+        os.close(self._lock)
+
+    def last_commit(self) -> Commit:
+        """The newest commit record, once all that it names has been found undamaged."""
+        path = self._newest()
+        try:
+            commit = Commit.from_json(read_sealed(path))
+        except (KeyError, TypeError, ValueError) as error:
+            raise _damaged(path, f"it is not a commit record ({error})") from None
+        for section in commit.sections():
+            section_bytes(self.log / section.file, section)
+        return commit
+
+    def _newest(self) -> Path:
+        records = sorted(self._commits.glob("*.json"), key=lambda path: int(path.stem))
+        if not records:
+            raise _damaged(self._commits, "its commit record is missing")
+        return records[-1]
+
+    def write(self, commit: Commit) -> None:
+        """Make a commit record the newest one."""
+        _write_commit(self.folder, commit)
+
+    def sweep(self, commit: Commit) -> None:
+        """Remove what the newest commit record does not need."""
+        needed = {section.file for section in commit.sections()}
+        for path in self.log.iterdir():
+            if path.name not in needed:
+                path.unlink(missing_ok=True)
+        for path in self._commits.iterdir():
+            if path.name != _commit_name(commit):
+                path.unlink(missing_ok=True)
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """The JSON object in a file that `write_sealed` wrote."""
+    try:
+        data = json.loads(path.read_bytes())
+        body: dict[str, Any] = data["body"]
+        intact = checksum(_canonical(body)) == data["checksum"]
+    except FileNotFoundError:
+        raise _damaged(path, "it is missing") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise _damaged(path, "it is not the JSON that was written") from None
+    if not intact:
+        raise _damaged(path, "its checksum does not match its contents")
+    return body
+
+
+def write_sealed(path: Path, body: dict[str, Any]) -> None:
+    """Write a JSON object with its checksum, durably."""
+    data = _canonical(body)
+    write_whole(
+        path, b'{"checksum":"%s","body":' % checksum(data).encode(), data, b"}\n", durable=True
+    )
+
+
+def _canonical(body: dict[str, Any]) -> bytes:
+    return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _damaged(path: Path, finding: str) -> DamagedFile:
+    return DamagedFile(str(path), finding, hint=f"restore it from a copy, or {_NEW_FOLDER}")
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Refuse a folder that something else lives in."""
+    if folder.exists() and not folder.is_dir():
+        raise CheckpointError(f"{folder} is a file, not a checkpoint folder", hint=_NEW_FOLDER)
+    if folder.is_dir() and not (folder / "braid.json").exists():
+        # A first start that was cut off leaves only these behind.
+        strangers = {path.name for path in folder.iterdir()} - {"lock", "commits", "log"}
+        strangers = {name for name in strangers if not name.endswith(PENDING)}
+        if strangers:
+            raise CheckpointError(
+                f"{folder} is not a Braid checkpoint: it has {sorted(strangers)[0]!r} "
+                "but no braid.json",
+                hint=_NEW_FOLDER,
+            )
+
+
+def _lock(path: Path) -> int:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    for _ in range(_LOCK_TRIES):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_LOCK_PAUSE_S)
+        else:
+            return handle
+    os.close(handle)
+    raise CheckpointError(
+        f"the checkpoint {path.parent} is in use by a running process",
+        hint="stop that run first, or give another folder to --checkpoint",
+    )
+
+
+def is_owned(folder: Path) -> bool:
+    """Whether some process runs on this checkpoint; a folder that is gone belongs to nobody."""
+    try:
+        handle = os.open(folder / "lock", os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _identify(folder: Path, identity: Identity, first: Commit) -> str:
+    """The checkpoint's id, once it is known to be ours; a new checkpoint gets one."""
+    path = folder / "braid.json"
+    if not path.exists():
+        return _create(folder, identity, first)
+    known = read_sealed(path)
+    for field, name in (("query", "query"), ("columns", "columns"), ("groups", "groups")):
+        ours = getattr(identity, field)
+        if known.get(field) != ours:
+            raise CheckpointError(
+                f"the checkpoint {folder} is of another query: its {name} were "
+                f"{known.get(field)}, and now they are {ours}"
+                if field != "query"
+                else f"the checkpoint {folder} is of another query:\n"
+                f"  it was {known.get(field)}\n  now is {ours}",
+                hint=f"run it with what it was made with, or {_NEW_FOLDER}",
+            )
+    return str(known["id"])
+
+
+def _create(folder: Path, identity: Identity, first: Commit) -> str:
+    for name in ("log", "commits"):
+        (folder / name).mkdir(exist_ok=True)
+    _write_commit(folder, first)
+    made = {
+        "format": _FORMAT,
+        "id": uuid.uuid4().hex[:16],
+        "query": identity.query,
+        "columns": identity.columns,
+        "groups": identity.groups,
+    }
+    # Last: a folder without it is no checkpoint yet.
+    write_sealed(folder / "braid.json", made)
+    sync_folder(folder)
+    return str(made["id"])
+
+
+def _write_commit(folder: Path, commit: Commit) -> None:
+    write_sealed(folder / "commits" / _commit_name(commit), commit.to_json())
+
+
+def _commit_name(commit: Commit) -> str:
+    return f"{commit.batch}.json"

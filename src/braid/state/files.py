@@ -1,0 +1,73 @@
+"""Writing files that are whole or absent, and knowing damage when we read.
+
+Every file of a checkpoint, and every run, is written under a name of its own and never changed,
+so a reader may map it without fear. Names appear only by rename: a crash leaves at most a
+temporary file, which `braid.state.checkpoint` sweeps.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import xxhash
+
+from braid.model.errors import StorageFull
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PENDING = ".pending"
+"""Suffix of a file that is still being written; one that a crash left may be removed."""
+
+
+def checksum(data: bytes | memoryview) -> str:
+    """A 64-bit digest of `data`, in hexadecimal; it finds damage, not forgery."""
+    return xxhash.xxh3_64_hexdigest(data)
+
+
+@contextmanager
+def room_in(folder: Path | str) -> Iterator[None]:
+    """Turn "no space left" inside the block into one error that names the full place."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise StorageFull(
+            f"no space left in {folder}",
+            hint="free some space there and start again: nothing was lost",
+        ) from None
+
+
+def write_whole(path: Path, *chunks: bytes | memoryview, durable: bool) -> None:
+    """Write a file so that it is there with all of its bytes, or not there at all.
+
+    With `durable` it also survives a power cut once this returns.
+    """
+    pending = path.with_name(f"{path.name}.{os.getpid()}{PENDING}")
+    with room_in(path.parent):
+        try:
+            with open(pending, "wb") as file:
+                file.writelines(chunks)
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
+            os.replace(pending, path)
+        except OSError:
+            pending.unlink(missing_ok=True)
+            raise
+    if durable:
+        sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,151 @@
+"""Runs and the log sections behind them, as values; their bytes, as Arrow.
+
+A run's bytes are one Arrow IPC stream with one record batch. Its first two columns are the key
+hash (uint64) and the event time (int64, microseconds), and its rows are sorted by the two; the
+stored columns follow. Where run files live is `braid.state.store`'s business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+HASH, TIME = 0, 1
+"""The places of the two columns that every run has."""
+
+Hashes = NDArray[np.uint64]
+Times = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A byte range of a log file that holds one run's worth of one stream's rows.
+
+    `without` are groups that have been taken out since: their rows are still in the file, but
+    whoever reads the section must leave them there, for they live on elsewhere.
+    """
+
+    file: str
+    offset: int
+    length: int
+    checksum: str
+    rows: int
+    without: tuple[int, ...] = ()
+
+    def to_json(self) -> list[Any]:
+        """The section as a JSON array."""
+        fixed = [self.file, self.offset, self.length, self.checksum, self.rows]
+        return [*fixed, list(self.without)] if self.without else fixed
+
+    @classmethod
+    def from_json(cls, data: Sequence[Any]) -> Section:
+        """The inverse of `to_json`."""
+        return cls(*data[:5], *(tuple(without) for without in data[5:]))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """An immutable sorted batch of one stream's rows, and what to make it from if it is lost.
+
+    Invariant: the live rows of the run are the live rows of its sections that belong to the
+    worker's groups. It may lack rows that its sections have, if no future row can reach them.
+    """
+
+    file: str
+    tier: str
+    length: int
+    checksum: str
+    rows: int
+    oldest_us: int
+    newest_us: int
+    backing: tuple[Section, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The run as a JSON object."""
+        return {
+            "file": self.file,
+            "tier": self.tier,
+            "length": self.length,
+            "checksum": self.checksum,
+            "rows": self.rows,
+            "oldest_us": self.oldest_us,
+            "newest_us": self.newest_us,
+            "backing": [section.to_json() for section in self.backing],
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Run:
+        """The inverse of `to_json`."""
+        backing = tuple(Section.from_json(section) for section in data["backing"])
+        return cls(**{**data, "backing": backing})
+
+    @property
+    def span_us(self) -> int:
+        """How much event time the run covers."""
+        return self.newest_us - self.oldest_us
+
+
+Ladder = tuple[Run, ...]
+"""The runs of one stream on one worker, oldest first."""
+
+
+def sections_of(ladders: Iterable[Ladder]) -> set[Section]:
+    """All log sections that some run needs."""
+    return {section for ladder in ladders for run in ladder for section in run.backing}
+
+
+def hashes_of(rows: pa.RecordBatch) -> Hashes:
+    """The key hashes of a run's rows, without a copy."""
+    hashes: Hashes = rows.column(HASH).to_numpy(zero_copy_only=True)
+    return hashes
+
+
+def times_of(rows: pa.RecordBatch) -> Times:
+    """The event times of a run's rows in microseconds, without a copy."""
+    times: Times = rows.column(TIME).to_numpy(zero_copy_only=True)
+    return times
+
+
+def group_of(hashes: Hashes, groups: int) -> NDArray[np.int64]:
+    """The partition group of each key hash: equal ranges of the hash space, in order.
+
+    Groups grow with the hash, so rows sorted by hash are sorted by group, and a group is a
+    slice of a run. The split computes the same in Catalyst.
+    """
+    return ((hashes >> np.uint64(32)) * np.uint64(groups) >> np.uint64(32)).astype(np.int64)
+
+
+def group_bounds(group: int, groups: int) -> tuple[int, int]:
+    """The half-open range of key hashes that make up one group."""
+    return -(-(group << 32) // groups) << 32, -(-((group + 1) << 32) // groups) << 32
+
+
+def slice_group(rows: pa.RecordBatch, group: int, groups: int) -> pa.RecordBatch:
+    """The rows of one group, as a slice of a sorted batch."""
+    hashes = hashes_of(rows)
+    lower, upper = group_bounds(group, groups)
+    first = int(np.searchsorted(hashes, np.uint64(lower), "left"))
+    if upper >= 1 << 64:
+        return rows.slice(first)
+    return rows.slice(first, int(np.searchsorted(hashes, np.uint64(upper), "left")) - first)
+
+
+def encode(rows: pa.RecordBatch) -> pa.Buffer:
+    """A record batch as the bytes of an Arrow IPC stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_batch(rows)
+    return sink.getvalue()
+
+
+def decode(data: pa.Buffer) -> pa.RecordBatch:
+    """The record batch inside an encoded run, pointing into `data`."""
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_next_batch()

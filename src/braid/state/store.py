@@ -1,0 +1,181 @@
+"""Where run files live: a memory tier and a disk tier of one worker, with the log behind both.
+
+The store holds no state of record. A run file that is missing or damaged is made again from the
+log, so a worker may wake up on any machine; a damaged *log* is an error. Which runs exist is
+said by the commit record (`braid.state.checkpoint`), never by what lies in a folder.
+"""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from braid.model.errors import DamagedFile, StorageFull
+from braid.state.files import checksum, write_whole
+from braid.state.order import merge_rows
+from braid.state.runs import (
+    Ladder,
+    Run,
+    Section,
+    decode,
+    encode,
+    group_of,
+    hashes_of,
+    times_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+MEMORY, DISK = "memory", "disk"
+
+_verified: set[str] = set()
+"""Run files that this process has checked; they never change, so once is enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """Which groups a worker holds; rows of other groups in a log section are not its own."""
+
+    groups: int
+    owned: NDArray[np.bool_]
+
+    def keep(
+        self, rows: pa.RecordBatch, horizon_us: int | None, without: tuple[int, ...] = ()
+    ) -> pa.RecordBatch:
+        """The rows that belong to the owner and that a future row may still reach."""
+        owned = self.owned
+        if without:
+            owned = owned.copy()
+            owned[list(without)] = False
+        mask = owned[group_of(hashes_of(rows), self.groups)]
+        if horizon_us is not None:
+            mask &= times_of(rows) >= horizon_us
+        return rows if mask.all() else rows.filter(pa.array(mask))
+
+
+@dataclass(slots=True)
+class RunStore:
+    """Reads and writes the runs of one worker.
+
+    `tiers` are folders that exist, tried in order when a run is written: what does not fit
+    into memory goes to disk.
+    """
+
+    tiers: Mapping[str, Path]
+    log: Path
+    ownership: Ownership
+    rebuilt_runs: int = field(default=0, init=False)
+
+    @staticmethod
+    def describe(name: str, rows: pa.RecordBatch, data: pa.Buffer) -> Run:
+        """What a run of these sorted, non-empty rows will be; no file yet, and no backing."""
+        times = times_of(rows)
+        return Run(
+            file=name,
+            tier="",
+            length=data.size,
+            checksum=checksum(memoryview(data)),
+            rows=rows.num_rows,
+            oldest_us=int(times.min()),
+            newest_us=int(times.max()),
+            backing=(),
+        )
+
+    def write(self, run: Run, data: pa.Buffer) -> Run:
+        """Write a described run's file where there is room, and say where that was."""
+        tier = self._write_where_it_fits(run.file, data)
+        _verified.add(str(self.tiers[tier] / run.file))
+        return replace(run, tier=tier)
+
+    def _write_where_it_fits(self, name: str, data: pa.Buffer) -> str:
+        *first_choices, last = self.tiers
+        for tier in first_choices:
+            try:
+                write_whole(self.tiers[tier] / name, memoryview(data), durable=False)
+            except StorageFull:
+                continue
+            return tier
+        write_whole(self.tiers[last] / name, memoryview(data), durable=False)
+        return last
+
+    def open(self, run: Run, horizon_us: int | None) -> tuple[Run, pa.RecordBatch] | None:
+        """Map a run, or make it again from the log; None if nothing of it is alive any more.
+
+        The answer's `Run` describes the file that is there now.
+        """
+        rows = self._map(run)
+        if rows is not None:
+            return run, rows
+        return self._rebuild(run, horizon_us)
+
+    def _map(self, run: Run) -> pa.RecordBatch | None:
+        path = str(self.tiers[run.tier] / run.file) if run.tier in self.tiers else ""
+        try:
+            data = pa.memory_map(path).read_buffer()
+        except FileNotFoundError:
+            return None
+        # Length before contents: reading past the end of a truncated map is a SIGBUS.
+        if data.size != run.length:
+            return None
+        if path not in _verified:
+            if checksum(memoryview(data)) != run.checksum:
+                return None
+            _verified.add(path)
+        return decode(data)
+
+    def _rebuild(self, run: Run, horizon_us: int | None) -> tuple[Run, pa.RecordBatch] | None:
+        parts = [
+            self.ownership.keep(read_section(self.log, section), horizon_us, section.without)
+            for section in run.backing
+        ]
+        parts = [part for part in parts if part.num_rows]
+        self.rebuilt_runs += 1
+        if not parts:
+            return None
+        rows = merge_rows(parts)
+        data = encode(rows)
+        fresh = replace(self.describe(run.file, rows, data), backing=run.backing)
+        return self.write(fresh, data), rows
+
+    def remove_others(self, ladders: Iterable[Ladder]) -> None:
+        """Remove the files of runs that none of `ladders` has."""
+        wanted = {run.file for ladder in ladders for run in ladder}
+        for folder in self.tiers.values():
+            for path in folder.iterdir():
+                if path.name not in wanted:
+                    path.unlink(missing_ok=True)
+                    _verified.discard(str(path))
+
+
+def read_section(log: Path, section: Section) -> pa.RecordBatch:
+    """The rows of a log section, once its bytes are known to be those that were written."""
+    path = log / section.file
+    return decode(pa.py_buffer(section_bytes(path, section)))
+
+
+def section_bytes(path: Path, section: Section) -> memoryview:
+    """The bytes of a section; damage is an error here, for there is nothing behind the log."""
+    hint = "restore this file from a copy, or start again with a new checkpoint folder"
+    try:
+        with open(path, "rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except FileNotFoundError:
+        raise DamagedFile(str(path), "it is missing", hint=hint) from None
+    except ValueError:  # an empty file cannot be mapped
+        raise DamagedFile(str(path), "it is empty", hint=hint) from None
+    upper = section.offset + section.length
+    if len(mapped) < upper:
+        found = f"it ends after {len(mapped):,} bytes, before byte {upper:,}"
+        raise DamagedFile(str(path), found, hint=hint)
+    data = memoryview(mapped)[section.offset : upper]
+    if checksum(data) != section.checksum:
+        raise DamagedFile(str(path), "its checksum does not match its bytes", hint=hint)
+    return data
