@@ -42,9 +42,7 @@ if TYPE_CHECKING:
 STREAMS = ("a", "b", "c")
 WINDOW_MS = 10_000
 EPOCH_MS = 1_704_067_200_000  # 2024-01-01T00:00:00Z
-SCHEMA = pa.schema(
-    [("ts", pa.timestamp("us", tz="UTC")), ("k", pa.int64()), ("v", pa.int64())]
-)
+SCHEMA = pa.schema([("ts", pa.timestamp("us", tz="UTC")), ("k", pa.int64()), ("v", pa.int64())])
 CSV_SCHEMA = pa.schema([("ts_ms", pa.int64()), ("k", pa.int64()), ("v", pa.int64())])
 
 
@@ -144,7 +142,9 @@ def write_csv(input_dir: Path, target: Path, batches: int | None, *, header: boo
     options = pa.csv.WriteOptions(include_header=header)
     target.mkdir(parents=True, exist_ok=True)
     for stream in STREAMS:
-        with pa.csv.CSVWriter(target / f"{stream}.csv", CSV_SCHEMA, write_options=options) as out:
+        with pa.csv.CSVWriter(
+            target / f"{stream}.csv", CSV_SCHEMA, write_options=options
+        ) as out:
             for path in batch_files(input_dir, stream, batches):
                 rows = pq.read_table(path)
                 ts_ms = rows["ts"].cast(pa.timestamp("ms", tz="UTC")).cast(pa.int64())

@@ -32,6 +32,10 @@ def main() -> None:
         errors.print("[red]error:[/red]", end=" ")
         errors.print(str(error), markup=False)
         sys.exit(1)
+    except OSError as error:
+        errors.print("[red]error:[/red]", end=" ")
+        errors.print(f"{error.strerror or error}: {error.filename or ''}", markup=False)
+        sys.exit(1)
     except KeyboardInterrupt:
         errors.print("interrupted: the same command continues from the checkpoint")
         sys.exit(130)

@@ -55,7 +55,7 @@ def demo(
 
 def _write_offers(folder: Path, batches: int, rate: float) -> None:
     """Offers in event-time order give or take a second, a file every few seconds."""
-    spec = offers_spec(rate, join_rate=2.0, tuple_range=60_000, disorder_seconds=1.0, seed=1)
+    spec = offers_spec(rate, join_rate=1.0, tuple_range=360_000, disorder_seconds=1.0, seed=1)
     for bank in BANKS:
         (folder / bank).mkdir()
         for number in range(batches):

@@ -31,10 +31,7 @@ class Journal:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - kept open
             except OSError as error:
-                raise BraidError(
-                    f"cannot write events to {path}: {error.strerror}",
-                    hint="give --events a file in a folder that you may write to",
-                ) from None
+                raise _unwritable(str(path), error) from None
 
     def listen(self, listener: Callable[[Event], None]) -> None:
         """Call `listener` with every event from now on."""
@@ -45,8 +42,11 @@ class Journal:
         record = to_json(event, time.time_ns() // 1000)
         self._kept.append(record)
         if self._file is not None:
-            self._file.write(json.dumps(record) + "\n")
-            self._file.flush()
+            try:
+                self._file.write(json.dumps(record) + "\n")
+                self._file.flush()
+            except OSError as error:
+                raise _unwritable(self._file.name, error) from None
         for listener in self._listeners:
             listener(event)
 
@@ -58,3 +58,10 @@ class Journal:
         """Close the file."""
         if self._file is not None:
             self._file.close()
+
+
+def _unwritable(path: str, error: OSError) -> BraidError:
+    return BraidError(
+        f"cannot write events to {path}: {error.strerror}",
+        hint="give --events a file in a folder with room that you may write to",
+    )

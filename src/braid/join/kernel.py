@@ -13,13 +13,12 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.join.gather import ROW_BITS
+
 if TYPE_CHECKING:
     from braid.state.runs import Hashes, Times
 
 Counts = NDArray[np.int64]
-
-ROW_BITS = 40
-"""A row reference is `run << ROW_BITS | row`."""
 
 
 @nb.njit(cache=True, nogil=True, inline="always")

@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
-from braid.join.kernel import ROW_BITS, expand, locate
+from braid.join.gather import gather
+from braid.join.kernel import expand, locate
 from braid.join.keys import equal_keys
 from braid.state.runs import Hashes, Times, hashes_of, times_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 MOST_MATCHES = 1 << 21
@@ -152,20 +153,3 @@ def _joined(
         np.maximum(partial.newest[of_probe], times),
         np.minimum(partial.deadline[of_probe], times + side.window_us),
     )
-
-
-def gather(chunks: Sequence[pa.Array], rows: NDArray[np.int64]) -> pa.Array:
-    """The values at row references, across the runs that the references name."""
-    if len(chunks) == 1:
-        return chunks[0].take(pa.array(rows))
-    run = rows >> ROW_BITS
-    order = np.argsort(run, kind="stable")
-    bounds = np.searchsorted(run[order], np.arange(len(chunks) + 1))
-    within = rows[order] & ((1 << ROW_BITS) - 1)
-    parts = [
-        chunk.take(pa.array(within[lower:upper]))
-        for chunk, lower, upper in zip(chunks, bounds[:-1], bounds[1:], strict=True)
-    ]
-    back = np.empty_like(order)
-    back[order] = np.arange(len(order))
-    return pa.concat_arrays(parts).take(pa.array(back))

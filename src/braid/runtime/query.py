@@ -32,10 +32,9 @@ from braid.state.commit import BEFORE_FIRST, Commit, first_commit, reshared
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
     from braid.model.query import Query
 
@@ -231,7 +230,12 @@ class ContinuousQuery:
     ) -> FolderFeed | SparkFeed:
         if self.readers:
             return FolderFeed(shelf, self._read_files, coordinator)
-        return SparkFeed(self._spark_start(coordinator, available_now)).begin(coordinator)
+        offsets = coordinator.checkpoint.folder / "spark"
+        writer = tagged(self.plan, self.frames).writeStream
+        writer = writer.option("checkpointLocation", str(offsets))
+        return SparkFeed(
+            writer.trigger(availableNow=True) if available_now else writer, coordinator
+        )
 
     def _read_files(self, taken: Mapping[str, list[str]]) -> DataFrame:
         needed = {name: self._needed_columns(name) for name in self.readers}
@@ -245,20 +249,6 @@ class ContinuousQuery:
             if stream.source == source:
                 needed += [*stream.key, *query.columns(number)]
         return list(dict.fromkeys(needed))
-
-    def _spark_start(
-        self, coordinator: Coordinator, available_now: bool
-    ) -> Callable[[Callable[[DataFrame, int], None]], StreamingQuery]:
-        def start(on_batch: Callable[[DataFrame, int], None]) -> StreamingQuery:
-            writer = tagged(self.plan, self.frames).writeStream.foreachBatch(on_batch)
-            writer = writer.option(
-                "checkpointLocation", str(coordinator.checkpoint.folder / "spark")
-            )
-            if available_now:
-                writer = writer.trigger(availableNow=True)
-            return writer.start()
-
-        return start
 
 
 def _check_range(name: str, value: int, most: int) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from braid.events import Journal
     from braid.runtime.coordinator import Coordinator
@@ -106,7 +106,7 @@ class Run:
         assert self._feed is not None, "a run has a feed from its start"
         try:
             ended = self._feed.wait(timeout)
-        except BaseException:
+        except Exception:
             self._end("failed")
             raise
         if ended:
@@ -159,7 +159,7 @@ class FolderFeed:
                 position = self._shelf.position_after(taken)
                 self._coordinator.on_batch(self._read(taken), number, position)
                 self._shelf.advance(taken)
-        except BaseException as failure:
+        except Exception as failure:
             self._failure = failure
 
     def wait(self, timeout_s: float | None) -> bool:
@@ -177,26 +177,25 @@ class FolderFeed:
 class SparkFeed:
     """One streaming query of Spark's, over the union of all streams."""
 
-    def __init__(self, start: Callable[[Callable[[DataFrame, int], None]], StreamingQuery]):
-        """Start the query; `start` is given the function for `foreachBatch`."""
-        self._failure: BaseException | None = None
-        self._coordinator: Coordinator | None = None
-        self._start = start
-
-    def begin(self, coordinator: Coordinator) -> SparkFeed:
+    def __init__(self, writer: DataStreamWriter, coordinator: Coordinator) -> None:
         """Start the query."""
         self._coordinator = coordinator
-        self._query = self._start(self._on_batch)
-        return self
+        self._at_work = threading.Lock()
+        self._stopping = False
+        self._failure: Exception | None = None
+        self._query = writer.foreachBatch(self._on_batch).start()
 
     def _on_batch(self, rows: DataFrame, number: int) -> None:
-        assert self._coordinator is not None, "batches come after the start"
-        try:
-            self._coordinator.on_batch(rows, number)
-        except BaseException as failure:
-            # Kept, because what Spark hands on of it is a text.
-            self._failure = failure
-            raise
+        with self._at_work:
+            if self._stopping:
+                # Returning would tell Spark that the batch is done.
+                raise BraidError(f"stopped before batch {number}")
+            try:
+                self._coordinator.on_batch(rows, number)
+            except Exception as failure:
+                # Kept, because what Spark hands on of it is a text.
+                self._failure = failure
+                raise
 
     def wait(self, timeout_s: float | None) -> bool:
         """Wait for Spark's query; what ended it is raised here."""
@@ -206,12 +205,16 @@ class SparkFeed:
                 return True
             return bool(self._query.awaitTermination(max(1, round(timeout_s))))
         except Exception as fault:
-            if isinstance(self._failure, BraidError):
+            if self._stopping:
+                return True
+            if self._failure is not None:
                 raise self._failure from None
             reason = explain_fault(fault)
             error = reason if isinstance(reason, BraidError) else BraidError(reason)
             raise error from fault
 
     def stop(self) -> None:
-        """Stop Spark's query."""
-        self._query.stop()
+        """Stop Spark's query between two batches; it would cut one off in the middle."""
+        with self._at_work:
+            self._stopping = True
+            self._query.stop()

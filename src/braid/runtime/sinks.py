@@ -48,7 +48,7 @@ class ParquetSink:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         """Results go below `folder`."""
-        self.folder = Path(folder)
+        self.folder = Path(folder).absolute()  # executors work in other folders
 
     def open(self, checkpoint: Path, checkpoint_id: str) -> None:
         """Make the folder ours, and clear what an interrupted run left in staging."""

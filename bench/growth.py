@@ -1,0 +1,149 @@
+"""How a batch's time grows with the state and with the number of groups, and what state weighs.
+
+Three questions, each answered by steady-state batches of the same 150 k rows:
+
+* four times the state (window and keys four times as large, so results per row stay the same);
+* 512 groups in place of 8;
+* bytes of state per live row, over the bytes that those rows take as plain Arrow columns.
+
+The runs that are compared take turns, batch time is the median over a run's last batches, and
+the better of two rounds counts on each side: the machines are noisy.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import braid
+
+STREAMS = ("a", "b", "c")
+ROWS_PER_FILE = 50_000
+RATE = 10_000  # rows per second of event time and stream
+SETTLED = 20  # last batches that are measured
+ROUNDS = 2
+ROW_BYTES = 3 * 8  # ts, k, v as plain Arrow columns
+
+
+@dataclass(frozen=True)
+class Load:
+    """A window, in seconds, and streams long enough to fill it."""
+
+    window_s: int
+
+    @property
+    def files(self) -> int:
+        return self.window_s * RATE // ROWS_PER_FILE + SETTLED + 2
+
+    @property
+    def query(self) -> str:
+        streams = ", ".join(f"{s} [RANGE {self.window_s} SECONDS]" for s in STREAMS)
+        columns = "a.k, a.v AS va, b.v AS vb, c.v AS vc"
+        return f"SELECT {columns} FROM {streams} WHERE a.k = b.k AND b.k = c.k"
+
+    def write(self, folder: Path) -> Path:
+        """The streams as folders of files; keys such that a row brings about one result."""
+        random = np.random.default_rng(self.window_s)
+        span_us = ROWS_PER_FILE * 1_000_000 // RATE
+        for stream in STREAMS:
+            (folder / stream).mkdir(parents=True)
+            for number in range(self.files):
+                times = np.sort(random.integers(0, span_us, ROWS_PER_FILE)) + number * span_us
+                keys = random.integers(0, RATE * self.window_s, ROWS_PER_FILE)
+                columns = {
+                    "ts": pa.array(times).cast(pa.timestamp("us", "UTC")),
+                    "k": keys,
+                    "v": np.arange(ROWS_PER_FILE),
+                }
+                pq.write_table(pa.table(columns), folder / stream / f"{number:05d}.parquet")
+        return folder
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run's last batches: their median time, their results, and the state at the end."""
+
+    batch_ms: float
+    results: float
+    state_rows: int
+    state_bytes: int
+
+
+def measure(load: Load, streams: Path, scratch: Path, groups: int) -> Measured:
+    """Join all files, and look at the last batches."""
+    shutil.rmtree(scratch, ignore_errors=True)
+    a, b, c = (braid.files(streams / stream) for stream in STREAMS)
+    query = braid.query(load.query, event_time="ts", a=a, b=b, c=c)
+    run = query.start(
+        checkpoint=scratch / "checkpoint",
+        sink=braid.sinks.parquet(scratch / "out"),
+        groups=groups,
+    )
+    run.await_termination()
+    last = [event for event in run.events() if event["event"] == "batch"][-SETTLED:]
+    return Measured(
+        batch_ms=median(event["elapsed_ms"] for event in last),
+        results=median(event["output_rows"] for event in last),
+        state_rows=run.progress.state_rows,
+        state_bytes=max(
+            sum(w["memory_bytes"] + w["disk_bytes"] for w in event["workers"]) for event in last
+        ),
+    )
+
+
+def main() -> None:
+    """Answer the three questions, as a table and as JSON."""
+    braid.session("local[2]")
+    small, large = Load(50), Load(200)
+    with tempfile.TemporaryDirectory(prefix="braid-growth-") as name:
+        root = Path(name)
+        inputs = {load: load.write(root / f"window{load.window_s}") for load in (small, large)}
+        cases = {
+            "base": (small, 256),
+            "four times the state": (large, 256),
+            "8 groups": (small, 8),
+            "512 groups": (small, 512),
+        }
+        best: dict[str, Measured] = {}
+        for _ in range(ROUNDS):
+            for case, (load, groups) in cases.items():
+                seen = measure(load, inputs[load], root / "run", groups)
+                best[case] = min(seen, best.get(case, seen), key=lambda m: m.batch_ms)
+    report(best)
+
+
+def report(best: dict[str, Measured]) -> None:
+    """Print the ratios beside what they should stay below."""
+    live_rows = RATE * 50 * len(STREAMS)  # the watermark is at the end of the input
+    ratios = {
+        "four times the state": (
+            best["four times the state"].batch_ms / best["base"].batch_ms,
+            1.25,
+        ),
+        "512 groups to 8": (best["512 groups"].batch_ms / best["8 groups"].batch_ms, 1.15),
+        "state bytes to Arrow bytes": (best["base"].state_bytes / (live_rows * ROW_BYTES), 1.6),
+    }
+    for case, seen in best.items():
+        print(
+            f"{case:>22}: {seen.batch_ms:5.0f} ms a batch, {seen.results:,.0f} results, "
+            f"{seen.state_rows:,} rows of state in {seen.state_bytes / 1e6:.1f} MB"
+        )
+    for name, (ratio, mark) in ratios.items():
+        print(f"{name:>28}: {ratio:.2f} (at most {mark}) {'ok' if ratio <= mark else 'MISSED'}")
+    out = Path(sys.argv[1] if len(sys.argv) > 1 else "bench-growth.json")
+    out.write_text(
+        json.dumps({name: {"ratio": r, "mark": m} for name, (r, m) in ratios.items()}, indent=2)
+    )
+
+
+if __name__ == "__main__":
+    main()

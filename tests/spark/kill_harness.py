@@ -1,0 +1,343 @@
+"""A job to be killed again and again: `braid run` in processes of its own, and what must hold.
+
+A `Job` is three folders of files, a checkpoint and an output folder; it knows from DuckDB what
+each batch must publish. A `Driver` is one process on that job, from its start to its death.
+Whom to kill, and when, is said in `test_kills`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from braid import cql
+from braid.runtime.task import MEMORY_ROOT
+from braid.state.checkpoint import read_sealed
+from braid.state.commit import Commit
+from tests.oracle.cases import EPOCH, TIME, counted, oracle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+QUERY = """\
+SELECT a.v AS va, b.v AS vb, c.v AS vc, a.k, b.ts
+FROM a [RANGE 25 SECONDS], b [RANGE 20 SECONDS], c [RANGE 15 SECONDS]
+WHERE a.k = b.k AND b.k = c.k"""
+STREAMS = ("a", "b", "c")
+BATCH_S = 10  # so that rows of a batch meet those of two or three batches before it
+LATENESS_S = 2
+
+PATIENCE_S = 240  # for one step of a driver, on a machine that has other things to do
+_PAUSE_S = 0.01
+_NUMBERS = 1_000_000  # row i of batch n has v = n * this + i
+_FIRST_LATE = 900_000  # rows from this i on come too late, and must not join
+
+Published = dict[int, Counter[tuple[Any, ...]]]
+"""By batch, the rows that it shows."""
+
+
+@dataclass
+class Job:
+    """Folders of input, made from a seed, and all that a run on them leaves behind."""
+
+    folder: Path
+    seed: int
+    batches: int = 9
+    rows: int = 2000  # of each stream in each batch
+    master: str = "local[2]"
+    workers: int = 2
+    environ: dict[str, str] = field(default_factory=dict)
+    drivers: list[Driver] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        for stream in STREAMS:
+            (self.folder / stream).mkdir(parents=True)
+            for number in range(self.batches):
+                path = self.folder / stream / f"{number:04}.parquet"
+                pq.write_table(self._rows(stream, number), path)
+        self.temporary.mkdir()
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for driver in self.drivers:
+            driver.clear_away()
+
+    def _rows(self, stream: str, number: int) -> pa.Table:
+        """Rows in some disorder, and in later batches a few of a time long gone."""
+        draw = np.random.default_rng((self.seed, STREAMS.index(stream), number))
+        at_s = np.sort(draw.uniform(0, BATCH_S, self.rows)) + number * BATCH_S
+        at_s -= draw.uniform(0, LATENESS_S, self.rows) * (draw.random(self.rows) < 0.5)
+        at_s, v = at_s.clip(min=0), number * _NUMBERS + np.arange(self.rows)
+        if number >= 2:
+            at_s = np.append(at_s, draw.uniform(0, BATCH_S - LATENESS_S, 5))
+            v = np.append(v, number * _NUMBERS + _FIRST_LATE + np.arange(5))
+        # Two rows a key and window, so that most keys need rows of several batches.
+        k = draw.integers(0, 2 * self.rows, len(v))
+        return pa.table({"k": k, "v": v, "ts": pa.array(_microseconds(at_s), TIME)})
+
+    @property
+    def out(self) -> Path:
+        return self.folder / "out"
+
+    @property
+    def late(self) -> Path:
+        return self.folder / "late"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "checkpoint"
+
+    @property
+    def events(self) -> Path:
+        return self.folder / "events.jsonl"
+
+    @property
+    def temporary(self) -> Path:
+        return self.folder / "tmp"
+
+    def command(self) -> list[str]:
+        """The one command that a person would give, and give again after a crash."""
+        options = {
+            "-q": QUERY,
+            "--out": self.out,
+            "--late": self.late,
+            "--checkpoint": self.checkpoint,
+            "--events": self.events,
+            "--lateness": f"{LATENESS_S} seconds",
+            "--master": self.master,
+            "--workers": self.workers,
+        }
+        words = [str(word) for option in options.items() for word in option]
+        folders = [f"--stream={stream}={self.folder / stream}" for stream in STREAMS]
+        return [os.path.join(os.path.dirname(sys.executable), "braid"), "run", *words, *folders]
+
+    def start(self, failpoint: str = "") -> Driver:
+        """Run the command; with a failpoint, it dies at that step, whoever reaches it."""
+        environ = os.environ | {
+            "TMPDIR": str(self.temporary),
+            "SPARK_LOCAL_DIRS": str(self.temporary),
+            "BRAID_FAILPOINT": failpoint,
+            **self.environ,
+        }
+        past = len(list(self._events()))
+        log = self.folder / f"driver-{len(self.drivers)}.log"
+        with open(log, "wb") as file:
+            process = subprocess.Popen(
+                # `exec` keeps the pid: it is the driver that a worker is to take with it.
+                ["sh", "-c", 'BRAID_FAILPOINT_PID=$$ exec "$@"', "sh", *self.command()],
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # so that its descendants are known by their session
+            )
+        self.drivers.append(Driver(self, process, log, past))
+        return self.drivers[-1]
+
+    def finish(self) -> None:
+        """Run to the end of the input: it must get there, exactly, and leave no litter."""
+        self.start().end()
+        self.check_result()
+
+    def check_result(self) -> None:
+        """What holds after the end, whatever came before it."""
+        self.check_published_is_whole()
+        assert list(self.published()) == list(range(self.batches)), f"batches lack: {self}"
+        late = sum(map(len, self.expected_late.values()))
+        assert sum(map(len, self.published_late().values())) == late, f"late rows lack: {self}"
+        self._check_nothing_is_left()
+
+    def check_published_is_whole(self) -> None:
+        """What holds at any moment: of each batch all results are to be seen, or none."""
+        published = self.published()
+        assert list(published) == list(range(len(published))), f"a gap: {list(published)}"
+        for kind, found, expected in (
+            ("results", published, self.expected),
+            ("late rows", self.published_late(), self.expected_late),
+        ):
+            for batch, rows in found.items():
+                missing, extra = expected[batch] - rows, rows - expected[batch]
+                assert not missing, f"batch {batch} lacks {len(missing)} {kind}: {self}"
+                assert not extra, f"batch {batch} has {len(extra)} {kind} too many: {self}"
+
+    def published(self) -> Published:
+        """The results that a reader sees now."""
+        return {number: _rows_in(folder) for number, folder in _batches(self.out)}
+
+    def published_late(self) -> Published:
+        """The late rows that a reader sees now, as (stream, v)."""
+        return {
+            number: Counter(
+                {
+                    (stream, v): count
+                    for stream in STREAMS
+                    for (v,), count in _rows_in(folder / f"stream={stream}", ["v"]).items()
+                }
+            )
+            for number, folder in _batches(self.late)
+        }
+
+    @cached_property
+    def expected(self) -> Published:
+        """DuckDB's answer over all rows, each result with the batch of its latest arrival."""
+        tables = {stream: pq.read_table(self.folder / stream) for stream in STREAMS}
+        schemas = {stream: table.schema for stream, table in tables.items()}
+        query = cql.bind(QUERY, schemas, event_time="ts")
+        on_time = [table.filter(~_is_late(table)) for table in tables.values()]
+        batches: Published = {number: Counter() for number in range(self.batches)}
+        for row, count in counted(oracle(query, tuple(on_time), "ts")).items():
+            batches[max(row[:3]) // _NUMBERS][row] = count
+        return batches
+
+    @cached_property
+    def expected_late(self) -> Published:
+        """The rows that were made to come late."""
+        batches: Published = {}
+        for stream in STREAMS:
+            table = pq.read_table(self.folder / stream)
+            for v in table.filter(_is_late(table))["v"].to_pylist():
+                batches.setdefault(v // _NUMBERS, Counter())[stream, v] = 1
+        return batches
+
+    def last_commit(self) -> Commit:
+        """The newest commit record."""
+        records = (self.checkpoint / "commits").glob("*.json")
+        return Commit.from_json(read_sealed(max(records, key=lambda path: int(path.stem))))
+
+    def _check_nothing_is_left(self) -> None:
+        """Of all the deaths, no file and no process stays behind."""
+        commit = self.last_commit()
+        logged = {path.name for path in (self.checkpoint / "log").iterdir()}
+        assert logged == {section.file for section in commit.sections()}
+        records = [path.name for path in (self.checkpoint / "commits").iterdir()]
+        assert records == [f"{commit.batch}.json"]
+        for folder in (self.checkpoint, self.out, self.late):
+            assert not list(folder.rglob("*.pending"))
+            assert not list(folder.glob(".staging/*"))
+        identity = read_sealed(self.checkpoint / "braid.json")["id"]
+        assert not list(MEMORY_ROOT.glob(f"braid-{identity}-*")), "state is left in memory"
+        for driver in self.drivers:
+            wait_until(lambda driver=driver: not driver.processes(), "its processes are gone")
+
+    def _events(self) -> Iterator[dict[str, Any]]:
+        text = self.events.read_text() if self.events.exists() else ""
+        return (json.loads(line) for line in text.splitlines(keepends=True) if line[-1] == "\n")
+
+
+@dataclass
+class Driver:
+    """One process that runs a job, with the JVM and the workers that it has started."""
+
+    job: Job
+    process: subprocess.Popen[bytes]
+    log: Path
+    past: int  # events of the drivers before it
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """What this run has reported so far under this name."""
+        return [e for e in list(self.job._events())[self.past :] if e["event"] == name]
+
+    def wait_for(self, name: str, count: int = 1) -> None:
+        """Wait for so many events of a name, or for the driver's own end."""
+        wait_until(
+            lambda: len(self.events(name)) >= count or self.process.poll() is not None,
+            f"{count} events {name!r}",
+        )
+
+    def kill(self) -> bool:
+        """SIGKILL, to the driver alone; says whether it was still at work."""
+        self.process.kill()
+        return self.process.wait() == -signal.SIGKILL
+
+    def die(self) -> None:
+        """Wait for a death that a failpoint brings."""
+        code = self.process.wait(PATIENCE_S)
+        assert code == -signal.SIGKILL, f"not killed, but ended with {code}: {self.output()}"
+
+    def end(self) -> None:
+        """Wait for the end of the input."""
+        code = self.process.wait(PATIENCE_S)
+        assert code == 0, f"ended with {code}: {self.output()}"
+
+    def output(self) -> str:
+        """What it wrote."""
+        return self.log.read_text()
+
+    def processes(self) -> list[psutil.Process]:
+        """Those of its session that live, be the driver itself dead or not."""
+        return [p for p in psutil.process_iter() if _session(p) == self.process.pid]
+
+    def python_workers(self) -> list[psutil.Process]:
+        """The processes that PySpark's daemon has forked."""
+        return [p for p in self._running("pyspark.daemon") if _runs(p.parent(), "daemon")]
+
+    def executors(self) -> list[psutil.Process]:
+        """The JVMs that run tasks, on a cluster."""
+        return self._running("CoarseGrainedExecutorBackend")
+
+    def _running(self, word: str) -> list[psutil.Process]:
+        return [process for process in self.processes() if _runs(process, word)]
+
+    def clear_away(self) -> None:
+        """End whatever a failed test has left running."""
+        for process in self.processes():
+            process.kill()
+        self.process.wait()
+
+
+def wait_until(holds: Callable[[], bool], what: str) -> None:
+    """Wait for something to become true."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline, f"waited {PATIENCE_S} s in vain until {what}"
+        time.sleep(_PAUSE_S)
+
+
+def _microseconds(seconds: np.ndarray) -> np.ndarray:
+    start = (EPOCH - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
+    return start + (seconds * 1e6).astype(np.int64)
+
+
+def _is_late(table: pa.Table) -> np.ndarray:
+    return table["v"].to_numpy() % _NUMBERS >= _FIRST_LATE
+
+
+def _batches(folder: Path) -> list[tuple[int, Path]]:
+    return sorted((int(path.name[6:]), path) for path in folder.glob("batch=*"))
+
+
+def _rows_in(folder: Path, columns: list[str] | None = None) -> Counter[tuple[Any, ...]]:
+    tables = [pq.ParquetFile(path).read(columns) for path in folder.glob("*.parquet")]
+    return sum((counted(table) for table in tables), Counter())
+
+
+def _session(process: psutil.Process) -> int:
+    try:
+        alive = process.status() != psutil.STATUS_ZOMBIE
+        return os.getsid(process.pid) if alive else -1
+    except (psutil.Error, OSError):
+        return -1
+
+
+def _runs(process: psutil.Process | None, word: str) -> bool:
+    try:
+        return process is not None and any(word in part for part in process.cmdline())
+    except psutil.Error:
+        return False
