@@ -3,7 +3,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/setup.stamp
-PEERS := .venv-peers/setup.stamp
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint bench kills clean
@@ -25,15 +24,16 @@ lint: $(SETUP)  ## style, types, and which room may import which
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(SETUP) $(PEERS)  ## Braid beside its peers
+bench: $(SETUP)  ## Braid beside its peers (in .venv-peers), and how it grows
 	$(BIN)/python -m bench
+	$(BIN)/python -m bench.growth
 
 kills: $(SETUP)  ## the long campaign of killed processes
 	BRAID_KILLS=24 $(BIN)/pytest -m kills tests/spark
 
 clean:  ## away with all that these targets made
 	rm -rf .venv .venv-peers .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
-	rm -rf spark-warehouse metastore_db derby.log out bench/out
+	rm -rf spark-warehouse metastore_db derby.log bench-results
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp is written last: a set-up that was cut short is done again.
@@ -41,9 +41,4 @@ $(SETUP): pyproject.toml tools/venv.sh tools/java.sh
 	tools/venv.sh $(PYTHON) .venv
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	tools/java.sh $(BIN)/python
-	@touch $@
-
-$(PEERS): bench/peers/requirements.txt tools/venv.sh
-	tools/venv.sh $(PYTHON) .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --requirement $<
 	@touch $@

@@ -139,7 +139,8 @@ def report(best: dict[str, Measured]) -> None:
         )
     for name, (ratio, mark) in ratios.items():
         print(f"{name:>28}: {ratio:.2f} (at most {mark}) {'ok' if ratio <= mark else 'MISSED'}")
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "bench-growth.json")
+    out = Path(sys.argv[1] if len(sys.argv) > 1 else "bench-results/growth.json")
+    out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(
         json.dumps({name: {"ratio": r, "mark": m} for name, (r, m) in ratios.items()}, indent=2)
     )

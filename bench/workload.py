@@ -1,24 +1,24 @@
 """The one input that every system joins, and the files that hold it.
 
-Three streams `a`, `b`, `c` of `(ts, k, v)`, sorted by time, as directories of Parquet files whose
-name order is the arrival order: file *n* of each stream together are batch *n*. The query is
-`a ⋈ b ⋈ c` on `k` with all three timestamps within ten seconds of one another (both ends count).
+Three streams `a`, `b`, `c` of `(ts, k, v)`, sorted by time, as directories of Parquet files
+whose name order is the arrival order: file *n* of each stream together are batch *n*. The
+query is `a ⋈ b ⋈ c` on `k`, with all timestamps within ten seconds of one another (both ends
+count).
 
-**Rows.** Arrivals are uniform over event time, keys are uniform over `rate x window` values. A
-triple then has `3 window²` of room, so `rate³ x 3 window² / keys²` results come per second from
-`3 x rate` rows: one result per input row. Timestamps are whole milliseconds although they are
-stored as microseconds, because Flink's event time knows no finer unit.
+**Rows.** Arrivals are uniform over event time, keys are uniform over `rate x window` values.
+A triple then has `3 window²` of room, so `rate³ x 3 window² / keys²` results come per second
+from `3 x rate` rows: one result per input row. Timestamps are whole milliseconds although
+they are stored as microseconds, because Flink's event time knows no finer unit.
 
-**Settings.** `150k` and `1500k` cut *the same rows* into files of other sizes, so results and state
-density agree and only the batch differs; systems that ignore file boundaries need one run for
-both. At 10,000 rows per second of event time, the window (ten seconds) spans two batches of the
-first setting, hence most partners come from state. A batch of the second spans five windows:
-most partners come along in the same batch. That is what a large batch *is* at a given rate (a
-long trigger, or a backlog), and it is no favour to one side, since nobody's cost per row depends
-on where the partner came from unless by design. But it keeps little state between batches.
-`1500k-dense` is the check on that: ten times the rate, so that the window again spans two batches,
-with 6 M rows of live state. It is not in the default run, as native Spark needs many minutes to
-fill such a window.
+**Settings.** `150k` and `1500k` cut *the same rows* into files of other sizes, so that
+results and density agree, only the batch differs, and systems that ignore file boundaries
+need one run for both. At 10,000 rows per second of event time the window spans two batches of
+the first setting: most partners come from state. A batch of the second spans five windows:
+most partners come along in the same batch, and little is kept between batches. That is what a
+large batch is at a given rate (a long trigger, or a backlog), but it is also the kinder case
+for an engine that joins whole batches. `1500k-dense` is the check on it: ten times the rate,
+so that the window spans two batches again, with 3 M rows in the window. It is not in the
+default run, since native Spark needs many minutes to fill such a window.
 
 How the systems read these files is not told here but in `bench/peers/`.
 """
@@ -33,7 +33,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ STREAMS = ("a", "b", "c")
 WINDOW_MS = 10_000
 EPOCH_MS = 1_704_067_200_000  # 2024-01-01T00:00:00Z
 SCHEMA = pa.schema([("ts", pa.timestamp("us", tz="UTC")), ("k", pa.int64()), ("v", pa.int64())])
-CSV_SCHEMA = pa.schema([("ts_ms", pa.int64()), ("k", pa.int64()), ("v", pa.int64())])
+MERGED_COLUMNS = ("tag", "ts_ms", "k", "v")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,19 +136,28 @@ def link_prefix(input_dir: Path, target: Path, batches: int | None = None) -> Pa
     return target
 
 
-def write_csv(input_dir: Path, target: Path, batches: int | None, *, header: bool) -> Path:
-    """Convert the first batches to one `<stream>.csv` each; `ts` becomes milliseconds."""
-    options = pa.csv.WriteOptions(include_header=header)
-    target.mkdir(parents=True, exist_ok=True)
-    for stream in STREAMS:
-        with pa.csv.CSVWriter(
-            target / f"{stream}.csv", CSV_SCHEMA, write_options=options
-        ) as out:
-            for path in batch_files(input_dir, stream, batches):
-                rows = pq.read_table(path)
-                ts_ms = rows["ts"].cast(pa.timestamp("ms", tz="UTC")).cast(pa.int64())
-                out.write_table(pa.table([ts_ms, rows["k"], rows["v"]], schema=CSV_SCHEMA))
-    return target
+def ts_ms(rows: pa.Table) -> pa.ChunkedArray:
+    """The timestamps as milliseconds, for formats that have none of their own."""
+    return rows["ts"].cast(pa.timestamp("ms", tz="UTC")).cast(pa.int64())
+
+
+def merged_rows(input_dir: Path, batches: int | None = None) -> pa.Table:
+    """The first batches as one table in time order, for systems that want a single source.
+
+    Columns: `tag` (the position in `STREAMS`), `ts_ms`, `k`, `v`.
+    """
+    parts = []
+    for position, stream in enumerate(STREAMS):
+        for path in batch_files(input_dir, stream, batches):
+            rows = pq.read_table(path)
+            columns = [
+                pa.array(np.full(len(rows), position)),
+                ts_ms(rows),
+                rows["k"],
+                rows["v"],
+            ]
+            parts.append(pa.table(columns, names=MERGED_COLUMNS))
+    return pa.concat_tables(parts).sort_by("ts_ms")
 
 
 def count_input_rows(input_dir: Path, batches: int | None = None) -> int:

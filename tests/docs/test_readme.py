@@ -19,24 +19,29 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.mark.spark
-def test_the_examples_of_the_readme_run_and_find_the_same_pairs_as_duckdb(tmp_path: Path) -> None:
+def test_the_examples_of_the_readme_run_and_agree_with_duckdb(tmp_path: Path) -> None:
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     make_streams, run_pairs = blocks("sh")
     (join_three,) = blocks("python")
-    said = []
-    for command in (["sh", "-c", make_streams], [sys.executable, "-c", join_three]):
-        said.append(_run(command, tmp_path, environment))
-    for _ in range(2):  # the second run finds nothing left to do
-        said.append(_run(["sh", "-c", run_pairs], tmp_path, environment))
+    commands = [
+        ["sh", "-c", make_streams],
+        [sys.executable, "-c", join_three],
+        ["sh", "-c", run_pairs],
+        ["sh", "-c", run_pairs],  # finds nothing left to do
+    ]
+    said = [_run(command, tmp_path, environment) for command in commands]
     assert re.search(r"^\d+ rows gave [1-9]\d* results$", said[1], re.MULTILINE)
     assert said[3].startswith("0 rows in 0 batches")
     with duckdb.connect() as db:
         pairs = db.execute(f"SELECT count(*) FROM '{tmp_path}/pairs/batch=*/*.parquet'")
-        assert pairs.fetchall() == db.execute(
-            f"SELECT count(*) FROM '{tmp_path}/streams/a/*.parquet' a, "
-            f"'{tmp_path}/streams/b/*.parquet' b "
-            "WHERE a.k = b.k AND abs(epoch_us(a.ts) - epoch_us(b.ts)) <= 2000000"
-        ).fetchall()
+        assert (
+            pairs.fetchall()
+            == db.execute(
+                f"SELECT count(*) FROM '{tmp_path}/streams/a/*.parquet' a, "
+                f"'{tmp_path}/streams/b/*.parquet' b "
+                "WHERE a.k = b.k AND abs(epoch_us(a.ts) - epoch_us(b.ts)) <= 2000000"
+            ).fetchall()
+        )
 
 
 def _run(command: list[str], folder: Path, environment: dict[str, str]) -> str:

@@ -43,7 +43,8 @@ BATCH_S = 10  # so that rows of a batch meet those of two or three batches befor
 LATENESS_S = 2
 
 PATIENCE_S = 240  # for one step of a driver, on a machine that has other things to do
-_PAUSE_S = 0.01
+_PAUSE_S = 0.02
+_BRIEF_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # no JVM here lives to earn more
 _NUMBERS = 1_000_000  # row i of batch n has v = n * this + i
 _FIRST_LATE = 900_000  # rows from this i on come too late, and must not join
 
@@ -134,6 +135,7 @@ class Job:
             "TMPDIR": str(self.temporary),
             "SPARK_LOCAL_DIRS": str(self.temporary),
             "BRAID_FAILPOINT": failpoint,
+            "JAVA_TOOL_OPTIONS": _BRIEF_LIFE,
             **self.environ,
         }
         past = len(list(self._events()))
@@ -264,7 +266,9 @@ class Driver:
     def kill(self) -> bool:
         """SIGKILL, to the driver alone; says whether it was still at work."""
         self.process.kill()
-        return self.process.wait() == -signal.SIGKILL
+        code = self.process.wait()
+        assert code in (0, -signal.SIGKILL), f"ended with {code}: {self.output()}"
+        return code != 0
 
     def die(self) -> None:
         """Wait for a death that a failpoint brings."""

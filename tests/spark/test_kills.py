@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import time
 from pathlib import Path
 
@@ -43,7 +42,7 @@ def hold_back(self):
     write(self)
 
 def write_log_and_sweep(self, commit):
-    for path in (self.folder / "held").iterdir():
+    for path in (self.folder / "held").glob("*"):
         os.replace(path, self.log / path.name)
     sweep(self, commit)
 
@@ -62,7 +61,7 @@ def test_a_driver_killed_at_every_step_loses_and_doubles_nothing(tmp_path):
         job.finish()
 
 
-@pytest.mark.timeout(300 + 60 * KILLS)
+@pytest.mark.timeout(300 + 90 * KILLS)
 @pytest.mark.parametrize("seed", [SEED])
 def test_a_driver_killed_at_random_moments_loses_and_doubles_nothing(tmp_path, seed):
     chance, kills = random.Random(seed), 0
@@ -85,35 +84,51 @@ def test_a_driver_killed_at_random_moments_loses_and_doubles_nothing(tmp_path, s
 
 @pytest.mark.timeout(300)
 def test_a_python_worker_killed_in_a_batch_is_replaced(tmp_path):
-    with Job(tmp_path / "job", seed=2) as job:
+    with Job(tmp_path / "job", seed=2, batches=14) as job:
         driver = job.start()
-        driver.wait_for("batch", count=2)
-        workers = driver.python_workers()
-        for worker in workers:
-            worker.send_signal(signal.SIGSTOP)  # or the batch may be over before the kill
-        time.sleep(3)
-        assert driver.process.poll() is None, "the input is too short"
-        for worker in workers:
-            worker.kill()
+        done = 2
+        while not driver.events("retried"):
+            driver.wait_for("batch", count=done)
+            victim, *others = driver.python_workers()
+            for worker in (victim, *others):
+                worker.suspend()  # or the batch may be over before the kill
+            time.sleep(2)
+            victim.kill()
+            for worker in others:
+                worker.resume()
+            done += 2
+            driver.wait_for("batch", count=done)
         driver.end()
-        assert driver.events("retried")
         job.check_result()
 
 
 @pytest.mark.timeout(300)
 def test_workers_of_a_killed_executor_rebuild_their_state_on_another(tmp_path):
     cluster = "local-cluster[2,1,1024]"
-    with Job(tmp_path / "job", seed=3, batches=14, master=cluster, workers=4) as job:
+    with Job(tmp_path / "job", seed=3, batches=12, master=cluster, workers=4) as job:
         job.environ["SPARK_HOME"] = str(spark_home(tmp_path / "spark"))
         driver = job.start()
-        driver.wait_for("batch", count=3)
-        driver.executors()[0].kill()
+        done = 3
+        while not rebuilt_elsewhere(driver):
+            driver.wait_for("batch", count=done)
+            oldest = min(driver.executors(), key=lambda process: process.create_time())
+            oldest.kill()
+            done += 3
+            driver.wait_for("batch", count=done)
         driver.end()
-        shares = [share for event in driver.events("batch") for share in event["workers"]]
-        homes = {share["worker"]: share["host"] for share in shares[: job.workers]}
-        moved = [share for share in shares if share["host"] != homes[share["worker"]]]
-        assert sum(share["rebuilt_runs"] for share in moved) > 0
         job.check_result()
+
+
+def rebuilt_elsewhere(driver):
+    """How many runs were made again by workers that are not where they began."""
+    batches = [event["workers"] for event in driver.events("batch")]
+    homes = {share["worker"]: share["host"] for share in batches[0]} if batches else {}
+    return sum(
+        share["rebuilt_runs"]
+        for shares in batches
+        for share in shares
+        if share["host"] != homes[share["worker"]]
+    )
 
 
 def spark_home(folder: Path) -> Path:
@@ -133,12 +148,11 @@ def test_an_engine_that_commits_before_it_logs_is_found_out(tmp_path):
         job.check_published_is_whole()
         job.start(failpoint="commit written@4").die()  # in the order as it is, this is harmless
         job.check_published_is_whole()
-        with pytest.raises(
-            AssertionError, match=r"log/4-\d-\w+\.log is damaged: it is missing"
-        ):
+        with pytest.raises(AssertionError, match=r"log/4-\d-\w+\.log: it is missing"):
             job.finish()
 
 
+@pytest.mark.timeout(60)
 def test_a_lost_or_doubled_or_half_published_batch_is_found_out(tmp_path):
     job = Job(tmp_path / "job", seed=5, batches=3, rows=200)
     names = ("va", "vb", "vc", "k", "ts")

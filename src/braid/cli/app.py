@@ -30,7 +30,7 @@ def main() -> None:
         app()
     except BraidError as error:
         errors.print("[red]error:[/red]", end=" ")
-        errors.print(str(error), markup=False)
+        errors.print(str(error), markup=False, emoji=False)
         sys.exit(1)
     except OSError as error:
         errors.print("[red]error:[/red]", end=" ")

@@ -1,5 +1,6 @@
 """`braid run`: a query over folders of files, from a shell."""
 
+from inspect import signature
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,9 @@ from braid.model.errors import BraidError
 from braid.runtime import sinks
 from braid.runtime.files import FileStream, files
 from braid.runtime.query import query as bind_query
+
+_TAKEN = {p.name for p in signature(bind_query).parameters.values() if p.kind != p.VAR_KEYWORD}
+"""Names that streams cannot have, as the call that takes them has parameters of these names."""
 
 
 def run(
@@ -54,7 +58,7 @@ def run(
     Ends when the files are used up. The same command again carries on where it stopped.
     """
     text = _query_text(file, q)
-    streams = dict(_stream(option, files_per_batch) for option in stream)
+    streams = _streams(stream, files_per_batch)
     _check_streams(text, streams)
     for each in streams.values():
         each.format()  # before Spark starts, which takes seconds
@@ -96,14 +100,32 @@ def _query_text(file: Path | None, text: str | None) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:
-        raise BraidError(f"cannot read the query {file}: {error.strerror}") from None
+        reason = error.strerror
+    except UnicodeDecodeError:
+        reason = "it is not UTF-8 text"
+    raise BraidError(
+        f"cannot read the query {file}: {reason}",
+        hint="give a text file, or the query itself with -q",
+    )
 
 
-def _stream(option: str, files_per_batch: int) -> tuple[str, FileStream]:
-    name, equals, folder = option.partition("=")
-    if not (name and equals and folder):
-        raise BraidError(f"cannot read --stream {option!r}", hint="write --stream NAME=DIR")
-    return name, files(folder, files_per_batch)
+def _streams(options: list[str], files_per_batch: int) -> dict[str, FileStream]:
+    streams: dict[str, FileStream] = {}
+    for option in options:
+        name, equals, folder = option.partition("=")
+        if not (name and equals and folder):
+            raise BraidError(f"cannot read --stream {option!r}", hint="write --stream NAME=DIR")
+        if name.lower() in map(str.lower, streams):
+            raise BraidError(
+                f"--stream names {name!r} twice", hint="give each stream one folder"
+            )
+        if name in _TAKEN:
+            raise BraidError(
+                f"a stream cannot be called {name!r}",
+                hint=f"call it something else, here and in the query: --stream my_{name}=DIR",
+            )
+        streams[name] = files(folder, files_per_batch)
+    return streams
 
 
 def _check_streams(text: str, streams: dict[str, FileStream]) -> None:

@@ -37,6 +37,9 @@ class RunView:
         )
         self._began = time.monotonic()
         self._last: BatchDone | None = None
+        for record in run.events():
+            if record["event"] == Recovered.name:  # before anyone could listen
+                self._say(f"continues after batch {record['batch']}")
         run.listen(self._on_event)
 
     def __enter__(self) -> RunView:
@@ -62,13 +65,15 @@ class RunView:
                 if self._live is not None:
                     self._live.update(self._picture(event))
                 else:
-                    self._console.print(self._line(event), soft_wrap=True)
+                    self._say(self._line(event))
             case BatchRetried(batch, reason):
-                self._console.print(f"batch {batch} is tried again: {reason}", soft_wrap=True)
-            case Recovered(batch):
-                self._console.print(f"continues after batch {batch}")
+                self._say(f"batch {batch} is tried again: {reason}")
             case _:
                 pass
+
+    def _say(self, line: str) -> None:
+        """Write a line as it is, brackets and colons included."""
+        self._console.print(line, soft_wrap=True, markup=False, emoji=False)
 
     def _line(self, done: BatchDone) -> str:
         dropped = done.late_rows + done.null_key_rows + done.null_time_rows

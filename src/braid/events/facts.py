@@ -7,16 +7,21 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+_1970 = dt.datetime(1970, 1, 1)
+
 
 def instant(moment_us: int | None) -> str | None:
     """A time in microseconds since 1970 as UTC, ISO 8601, with milliseconds.
+
+    What lies before the year 1, as a watermark may by its lateness, is shown as its start.
 
     >>> instant(1_500_000)
     '1970-01-01T00:00:01.500Z'
     """
     if moment_us is None:
         return None
-    moment = dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=moment_us // 1000)
+    since_1970 = max(dt.timedelta(milliseconds=moment_us // 1000), dt.datetime.min - _1970)
+    moment = _1970 + since_1970
     return moment.isoformat(timespec="milliseconds") + "Z"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from braid.events.facts import Event, to_json
@@ -46,7 +47,10 @@ class Journal:
                 self._file.write(json.dumps(record) + "\n")
                 self._file.flush()
             except OSError as error:
-                raise _unwritable(self._file.name, error) from None
+                file, self._file = self._file, None  # the run's end is an event too
+                with suppress(OSError):
+                    file.close()
+                raise _unwritable(file.name, error) from None
         for listener in self._listeners:
             listener(event)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 from braid.model.errors import BraidError
 
@@ -44,7 +45,7 @@ def parse_duration(text: str) -> int:
             f"cannot read the duration {text!r}",
             hint="write a number and a unit from milliseconds to days, such as '5 seconds'",
         )
-    length = round(float(found[1]) * each)
+    length = round(Decimal(found[1]) * each)
     if length > LONGEST_US:
         raise BraidError(
             f"the duration {text!r} is too long", hint="the longest is 2,000 years"
@@ -62,4 +63,5 @@ def format_duration(length_us: int) -> str:
         if length_us and length_us % each == 0:
             count = length_us // each
             return f"{count} {name.lower()}{'' if count == 1 else 's'}"
-    return f"{length_us / 1000:g} milliseconds"
+    whole, rest = divmod(length_us, 1000)
+    return f"{whole}.{rest:03}".rstrip("0").rstrip(".") + " milliseconds"

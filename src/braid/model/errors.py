@@ -65,6 +65,7 @@ class DamagedFile(CheckpointError):
         """Name the file and what gave it away."""
         super().__init__(f"damaged file {path}: {finding}", hint=hint)
         self.path = path
+        self.finding = finding
 
 
 class StorageFull(BraidError):

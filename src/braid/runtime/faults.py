@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
 from braid.model.errors import BraidError, StorageFull
-from braid.runtime.files import MEND
 
-_READ = re.compile(
-    r"\[FAILED_READ_FILE[^\]]*\][^\n]*?(?:reading|read)[^\n]*? (file:\S+?|/\S+?)[.\s]"
+MEND = "mend the file, or move it out of the folder, and start again: nothing was lost"
+
+_READ = re.compile(r"\[FAILED_READ_FILE[^\]]*\][^\n]*? reading file (\S+)\.\s")
+_MALFORMED = re.compile(r"\[MALFORMED_RECORD_IN_PARSING")
+_HEADER = re.compile(
+    r"(?:CSV header does not conform to the schema|Number of column in CSV header)"
+    r"[\s\S]*?CSV file: (\S+)"
 )
-_MALFORMED = re.compile(r"\[MALFORMED_RECORD_IN_PARSING[^\]]*\][^\n]*")
-_HEADER = re.compile(r"CSV header does not conform to the schema[\s\S]*?CSV file: (\S+)")
+_PYTHON = re.compile(r"Traceback \(most recent call last\):\n(?:(?:[ \t].*)?\n)*(\S.*)")
 
 
-def explain_fault(fault: Exception) -> BraidError | str:
-    """The error to show, if trying again cannot help; else the reason in one line."""
+def explain_fault(fault: Exception, file: str = "an input file") -> BraidError | str:
+    """The error to show, if trying again cannot help; else the reason in one line.
+
+    `file` is what was being read, in case Spark does not say.
+    """
     text = str(fault)
     header = _HEADER.search(text)
     if header:
@@ -26,12 +33,9 @@ def explain_fault(fault: Exception) -> BraidError | str:
     read = _READ.search(text)
     malformed = _MALFORMED.search(text)
     if read or malformed:
-        what = _path(read[1]) if read else "an input file"
-        why = "a row does not fit the columns" if malformed else "it cannot be read"
-        return BraidError(
-            f"cannot read {what}: {why}",
-            hint=MEND,
-        )
+        what = _path(read[1]) if read else file
+        why = "a row does not fit the columns" if malformed else "it is damaged, or gone"
+        return BraidError(f"cannot read {what}: {why}", hint=MEND)
     if "No space left on device" in text:
         return StorageFull(
             "no space left for Spark's own files",
@@ -41,9 +45,14 @@ def explain_fault(fault: Exception) -> BraidError | str:
 
 
 def _path(uri: str) -> str:
-    return re.sub(r"^file:/+", "/", uri)
+    return unquote(re.sub(r"^file:/+", "/", uri))
 
 
 def _first_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[0][:300] if lines else "an unknown fault"
+    """The first line that says something: not that a call failed, but why."""
+    python = _PYTHON.search(text)
+    if python:
+        return python[1][:300]
+    lines = [line.strip(": ") for line in text.splitlines()]
+    telling = [x for x in lines if x and not x.startswith("An error occurred while calling")]
+    return telling[0][:300] if telling else "an unknown fault"

@@ -17,14 +17,13 @@ import pyarrow.parquet as pq
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from braid.model.errors import BraidError
+from braid.runtime.faults import MEND, explain_fault
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
-
-MEND = "mend the file, or move it out of the folder, and start again: nothing was lost"
 
 FORMATS = {
     ".parquet": "parquet",
@@ -35,7 +34,8 @@ FORMATS = {
 }
 _OPTIONS = {
     "parquet": {},
-    "csv": {"header": "true", "mode": "FAILFAST", "enforceSchema": "false"},
+    # A quote within quotes is written twice, as all but Spark have it (RFC 4180).
+    "csv": {"header": "true", "mode": "FAILFAST", "enforceSchema": "false", "escape": '"'},
     "json": {"mode": "FAILFAST", "inferTimestamp": "true"},
 }
 
@@ -104,12 +104,19 @@ class FolderReader:
         try:
             schema = reader.format(self.format).load(self._first).schema
         except Exception as fault:
-            reason = str(fault).splitlines()[0][:200]
-            raise BraidError(f"cannot read the columns of {self._first}: {reason}") from None
+            reason = explain_fault(fault, self._first)
+            if isinstance(reason, BraidError):
+                raise reason from None
+            raise BraidError(
+                f"cannot read the columns of {self._first}: {reason}", hint=MEND
+            ) from None
+        if not schema:
+            raise BraidError(f"{self._first} is empty, so it names no columns", hint=MEND)
         self.schema = _widened(schema) if self.format == "csv" else schema
 
     def _reader(self) -> DataFrameReader:
-        return self.spark.read.options(**_OPTIONS[self.format])
+        # Without the first option a bracket in a name would be a pattern for other names.
+        return self.spark.read.options(__globPaths__="false", **_OPTIONS[self.format])
 
     def read(self, names: list[str], needed: list[str]) -> DataFrame:
         """The rows of some files, once their columns are known to be the same."""
@@ -123,6 +130,11 @@ class FolderReader:
 
     def _check(self, path: str, needed: list[str]) -> None:
         """Refuse a file of other columns; CSV and JSON values are checked as they are read."""
+        if not Path(path).is_file():
+            raise BraidError(
+                f"{path} is gone since the run started",
+                hint="put it back and start again: nothing was lost",
+            )
         if self.format == "parquet":
             self._check_parquet(path, needed)
         elif self.format == "json":
@@ -138,12 +150,16 @@ class FolderReader:
                 raise _other_columns(path, f"its column {name!r} is {kinds}")
 
     def _check_json(self, path: str) -> None:
-        with open(path, encoding="utf-8") as file:
-            line = file.readline()
         try:
+            with open(path, encoding="utf-8") as file:
+                line = file.readline()
             record = json.loads(line) if line.strip() else {}
         except ValueError:
-            raise BraidError(f"cannot read {path}: its first line is not JSON") from None
+            record = None
+        if not isinstance(record, dict):
+            raise BraidError(
+                f"cannot read {path}: its first line is not a JSON object", hint=MEND
+            )
         strangers = [name for name in record if name not in self.schema.names]
         if strangers:
             raise _other_columns(path, f"it has a column {strangers[0]!r}")

@@ -11,19 +11,27 @@ from __future__ import annotations
 
 import re
 import time
+import uuid
 import warnings
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import functions as F
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from braid.runtime.task import executor_name
 
-    import pyarrow as pa
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from pyspark.sql import DataFrame, SparkSession
 
-_SPREAD_S = 0.3  # long enough for every executor to take its share of the anchor's tasks
+_NAPS_S = (0.3, 1.0, 3.0)
+"""How long each of the anchor's tasks naps, so that every executor takes its share; a nap that
+was too short for that is followed by a longer one."""
+
+_SETTLED_S, _LONGEST_WAIT_S = 1.0, 30.0  # executors of an application turn up one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +55,42 @@ def drop_anchor(spark: SparkSession, workers: int) -> Anchor:
     """Cache one anchor row per worker, spread over the executors there are."""
     _warn_if_unpinned(spark)
     slot_keys = _slot_keys(spark, workers)
-    frame = spark.createDataFrame([(key,) for key in slot_keys], "slot int")
-    frame = frame.repartition(workers, "slot")
-    if _executors(spark) > 1:
-        frame = frame.mapInArrow(_slowly, "slot int").repartition(workers, "slot")
-    frame = frame.persist()
-    frame.count()
+    executors = _executors(spark)
+    if executors == 1:
+        return Anchor(_cached(spark, slot_keys), slot_keys)
+    for nap_s in _NAPS_S:
+        frame = _cached(spark, slot_keys, nap_s)
+        if _most_on_one(frame) <= -(-workers // executors):
+            break
+        if nap_s < _NAPS_S[-1]:
+            frame.unpersist(blocking=True)
     return Anchor(frame, slot_keys)
 
 
-def _slowly(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    time.sleep(_SPREAD_S)
-    yield from batches
+def _cached(spark: SparkSession, slot_keys: Sequence[int], nap_s: float = 0) -> DataFrame:
+    """The anchor's frame, each partition where its task happened to run."""
+    # A name of its own: Spark would take two runs' equal frames for one, and release both.
+    rows = f"'{uuid.uuid4().hex}' AS name", f"explode(array({','.join(map(str, slot_keys))}))"
+    frame = spark.range(1).selectExpr(*rows).toDF("name", "slot")
+    frame = frame.repartition(len(slot_keys), "slot")
+    if nap_s:
+        # Java's sleep, since a step in Python would make Spark forget the partitioning.
+        nap = f"java_method('java.lang.Thread', 'sleep', {round(nap_s * 1000)}L) AS nap"
+        frame = frame.selectExpr("*", nap)
+    frame = frame.persist()
+    frame.count()
+    return frame
+
+
+def _most_on_one(frame: DataFrame) -> int:
+    """The most partitions that one executor holds."""
+    places = frame.mapInArrow(_place, "executor string").collect()
+    return max(Counter(row["executor"] for row in places).values())
+
+
+def _place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for _ in batches:
+        yield pa.RecordBatch.from_pydict({"executor": [executor_name()]})
 
 
 def _slot_keys(spark: SparkSession, workers: int) -> tuple[int, ...]:
@@ -71,15 +103,27 @@ def _slot_keys(spark: SparkSession, workers: int) -> tuple[int, ...]:
 
 
 def _executors(spark: SparkSession) -> int:
-    """How many processes run tasks; the driver is listed too, in local mode alone."""
-    listed: int = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()
-    return max(1, listed - 1)
+    """How many processes run tasks, once no more of them turn up."""
+    if _is_local(spark):
+        return 1
+    known, began = 0, time.monotonic()
+    since = began
+    while (now := time.monotonic()) < min(since + _SETTLED_S, began + _LONGEST_WAIT_S):
+        # The driver is listed too.
+        found = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
+        if found != known:
+            known, since = found, now
+        time.sleep(_SETTLED_S / 10)
+    return max(1, known)
+
+
+def _is_local(spark: SparkSession) -> bool:
+    return re.match(r"local(\[|$)", str(spark.sparkContext.master)) is not None
 
 
 def _warn_if_unpinned(spark: SparkSession) -> None:
-    local = re.match(r"local(\[|$)", str(spark.sparkContext.master))
     wandering = spark.sparkContext.getConf().get("spark.shuffle.reduceLocality.enabled", "true")
-    if not local and wandering != "false":
+    if not _is_local(spark) and wandering != "false":
         warnings.warn(
             "workers will wander between executors, and rebuild their state each time: start "
             "Spark with braid.session(), or set spark.shuffle.reduceLocality.enabled=false",

@@ -188,14 +188,16 @@ class ContinuousQuery:
         events: str | os.PathLike[str] | None,
         available_now: bool,
     ) -> Run:
-        commit = reshared(checkpoint.last_commit(), workers)
+        last = checkpoint.last_commit()
+        commit = reshared(last, workers)
         shelf = self._shelf(commit)
         late_sink = None if late is None else ParquetSink(late)
+        _check_apart(sink, late_sink)
         for place in (sink, late_sink):
             if place is not None:
                 place.open(checkpoint.folder, checkpoint.id)
         journal = Journal(None if events is None else Path(events))
-        reclaim_memory()
+        reclaim_memory(checkpoint.folder)
         incarnation = f"{checkpoint.id}-{uuid.uuid4().hex[:8]}"
         anchor = drop_anchor(self.spark, workers)
         coordinator = Coordinator(
@@ -217,8 +219,9 @@ class ContinuousQuery:
             journal.close()
 
         run = Run(journal, close)
-        _announce(coordinator, workers)
+        _announce(coordinator, last)
         coordinator.publish_last(self.spark)
+        checkpoint.sweep(commit)  # a batch that failed for a full disk must not fill it further
         return run.follow(self._feed(coordinator, shelf, available_now))
 
     def _shelf(self, commit: Commit) -> Shelf:
@@ -251,6 +254,14 @@ class ContinuousQuery:
         return list(dict.fromkeys(needed))
 
 
+def _check_apart(sink: Sink, late: ParquetSink | None) -> None:
+    if late and isinstance(sink, ParquetSink) and late.folder == sink.folder:
+        raise BraidError(
+            f"results and late rows cannot share the folder {late.folder}",
+            hint="give late rows a folder of their own",
+        )
+
+
 def _check_range(name: str, value: int, most: int) -> None:
     if not 1 <= value <= most:
         raise BraidError(f"the number of {name} must be from 1 to {most:,}, not {value:,}")
@@ -267,13 +278,14 @@ def _identity(plan: JoinPlan) -> Identity:
     return Identity(plan.query.text, shape, plan.groups)
 
 
-def _announce(coordinator: Coordinator, workers: int) -> None:
-    commit, journal = coordinator.commit, coordinator.journal
+def _announce(coordinator: Coordinator, commit: Commit) -> None:
+    """Report the start; `commit` is the last one, as it was written."""
+    journal = coordinator.journal
     journal.add(
         Started(
             query=coordinator.plan.query.text,
             checkpoint=str(coordinator.checkpoint.folder),
-            workers=workers,
+            workers=coordinator.commit.workers,
             groups=coordinator.plan.groups,
             batch=commit.batch + 1,
         )

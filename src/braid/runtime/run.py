@@ -205,16 +205,18 @@ class SparkFeed:
                 return True
             return bool(self._query.awaitTermination(max(1, round(timeout_s))))
         except Exception as fault:
-            if self._stopping:
-                return True
             if self._failure is not None:
                 raise self._failure from None
+            if self._stopping:
+                return True
             reason = explain_fault(fault)
             error = reason if isinstance(reason, BraidError) else BraidError(reason)
             raise error from fault
 
     def stop(self) -> None:
         """Stop Spark's query between two batches; it would cut one off in the middle."""
+        self._stopping = True
         with self._at_work:
-            self._stopping = True
-            self._query.stop()
+            pass  # the batch at hand is done
+        # Not under the lock: Spark waits for a batch that has come to our door meanwhile.
+        self._query.stop()

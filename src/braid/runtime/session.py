@@ -7,15 +7,18 @@ import sys
 from pathlib import Path
 
 import pyspark
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from braid.runtime.java import find_java
 
 SETTINGS = {
     # A worker's task must go to the executor that holds its state, not to where most of its
-    # input happens to lie, and is worth waiting for.
+    # input happens to lie, and is worth waiting for: longer than another worker's task may
+    # take there, since elsewhere the state would have to be made again from the log.
     "spark.shuffle.reduceLocality.enabled": "false",
     "spark.locality.wait": "3s",
+    "spark.locality.wait.process": "30s",
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.sql.session.timeZone": "UTC",
     "spark.driver.memory": "2g",
@@ -26,17 +29,19 @@ SETTINGS = {
 
 
 def session(master: str = "local[*]", **settings: str) -> SparkSession:
-    """Start Spark, or join the session that is running.
+    """Start Spark, or join the session that is running, and leave its settings as they are.
 
     `settings` are Spark's own, with underscores for dots: `spark_executor_memory="2g"`.
     """
-    find_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if master.startswith("local-cluster"):
-        os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
-    builder = SparkSession.builder.master(master).appName("braid")
-    for name, value in SETTINGS.items():
-        builder = builder.config(name, value)
+    builder = SparkSession.builder
+    if SparkContext._active_spark_context is None:
+        find_java()
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        if master.startswith("local-cluster"):
+            os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+        builder = builder.master(master).appName("braid")
+        for name, value in SETTINGS.items():
+            builder = builder.config(name, value)
     for name, value in settings.items():
         builder = builder.config(name.replace("_", "."), value)
     return builder.getOrCreate()

@@ -7,7 +7,6 @@ time must change nothing.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import uuid
@@ -18,7 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from braid.model.errors import BraidError, DamagedFile
-from braid.state.files import checksum, room_in, sync_folder, write_whole
+from braid.state.checkpoint import read_sealed, write_sealed
+from braid.state.files import checksum, room_in, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,23 +51,25 @@ class ParquetSink:
         self.folder = Path(folder).absolute()  # executors work in other folders
 
     def open(self, checkpoint: Path, checkpoint_id: str) -> None:
-        """Make the folder ours, and clear what an interrupted run left in staging."""
+        """Make the folder ours."""
         if self.folder.exists() and not self.folder.is_dir():
-            raise BraidError(f"{self.folder} is a file; results need a folder")
+            raise BraidError(
+                f"{self.folder} is a file; results need a folder",
+                hint="give the name of a new folder",
+            )
         marker = self.folder / ".braid.json"
         if not marker.exists():
-            self._refuse_strangers(checkpoint_id)
-            self._staging.mkdir(parents=True, exist_ok=True)
-            write_whole(
-                marker, json.dumps({"checkpoint": checkpoint_id}).encode(), durable=True
-            )
+            self._refuse_strangers()
+            with room_in(self.folder):
+                self._staging.mkdir(parents=True, exist_ok=True)
+            write_sealed(marker, {"checkpoint": checkpoint_id})
         elif _owner(marker) != checkpoint_id:
             raise BraidError(
                 f"the folder {self.folder} holds the results of another checkpoint",
                 hint="give a new folder for the results, or continue that checkpoint",
             )
 
-    def _refuse_strangers(self, checkpoint_id: str) -> None:
+    def _refuse_strangers(self) -> None:
         if next(self.folder.glob("batch=*"), None) is not None:
             raise BraidError(
                 f"the folder {self.folder} already holds batches of another run",
@@ -80,6 +82,7 @@ class ParquetSink:
 
     def stage(self, batch: int) -> Path:
         """A folder on the same disk, so that publishing is one rename."""
+        _clear(self._staging)
         return self._staging / f"{batch}-{uuid.uuid4().hex[:8]}"
 
     def publish(
@@ -90,9 +93,17 @@ class ParquetSink:
         if parts and not place.exists():
             keep_only(staged, parts)
             with room_in(self.folder):
-                os.rename(staged, place)
+                os.rename(self._brought_here(staged), place)
             sync_folder(self.folder)
         _clear(self._staging)
+
+    def _brought_here(self, staged: Path) -> Path:
+        """The staged folder, on our own disk though an earlier run had another for results."""
+        if staged.parent == self._staging:
+            return staged
+        here = self._staging / staged.name
+        shutil.rmtree(here, ignore_errors=True)  # of a copy that was cut off
+        return shutil.copytree(staged, here)
 
 
 class _StagedInCheckpoint:
@@ -106,6 +117,7 @@ class _StagedInCheckpoint:
 
     def stage(self, batch: int) -> Path:
         """A folder inside the checkpoint."""
+        _clear(self._staging)
         return self._staging / f"{batch}-{uuid.uuid4().hex[:8]}"
 
 
@@ -170,29 +182,35 @@ def memory() -> MemorySink:
 
 
 def keep_only(staged: Path, parts: Sequence[Part]) -> None:
-    """Leave only committed, undamaged parts in a staged folder."""
-    wanted = {part.file: part for part in parts}
-    for path in [path for path in staged.rglob("*") if path.is_file()]:
-        if str(path.relative_to(staged)) not in wanted:
-            path.unlink()
+    """Leave only committed parts in a staged folder, once they are known to be undamaged."""
     for part in parts:
         path = staged / part.file
         if not path.exists():
-            raise DamagedFile(str(path), "it is missing, though its batch was committed")
+            raise _damaged_part(path, "it is missing, though its batch was committed")
         if checksum(memoryview(pa.memory_map(str(path)).read_buffer())) != part.checksum:
-            raise DamagedFile(str(path), "its checksum does not match its bytes")
+            raise _damaged_part(path, "its checksum does not match its bytes")
+    wanted = {part.file for part in parts}
+    for path in [path for path in staged.rglob("*") if path.is_file()]:
+        if str(path.relative_to(staged)) not in wanted:
+            path.unlink()
+
+
+def _damaged_part(path: Path, finding: str) -> DamagedFile:
+    hint = "restore it from a copy, or start again with a new checkpoint folder"
+    return DamagedFile(str(path), finding, hint=hint)
 
 
 def _owner(marker: Path) -> str | None:
     try:
-        owner: str | None = json.loads(marker.read_bytes()).get("checkpoint")
-    except (ValueError, AttributeError):
-        raise DamagedFile(str(marker), "it is not the JSON that was written") from None
+        owner: str | None = read_sealed(marker).get("checkpoint")
+    except DamagedFile as damage:
+        hint = "restore it from a copy, or give a new folder for the results"
+        raise DamagedFile(str(marker), damage.finding, hint=hint) from None
     return owner
 
 
 def _clear(folder: Path) -> None:
-    """Remove the staged folders of attempts that came to nothing."""
+    """Remove the staged folders of attempts that came to nothing, or of a published batch."""
     if folder.is_dir():
         for path in folder.iterdir():
             shutil.rmtree(path, ignore_errors=True)

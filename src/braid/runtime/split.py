@@ -49,7 +49,7 @@ def _tagged(
     count = len(plan.streams)
     at = _microseconds(frame, plan.wire.event_time)
     key_is_null = reduce(or_, (F.col(_quoted(k)).isNull() for k in ref.key))
-    time_is_null = at.isNull() | (F.abs(at) >= LATEST_US)
+    time_is_null = at.isNull() | (at >= LATEST_US) | (at <= -LATEST_US)
     packed = (
         F.when(key_is_null, F.lit(count + number).cast("bigint"))
         .when(time_is_null, F.lit(2 * count + number).cast("bigint"))
@@ -70,13 +70,15 @@ def _quoted(name: str) -> str:
 
 def _microseconds(frame: DataFrame, name: str) -> Column:
     """An event time as microseconds since 1970, whatever the session's time zone."""
-    if not isinstance(frame.schema[name].dataType, TimestampNTZType):
-        return F.unix_micros(F.col(_quoted(name)))
     q = _quoted(name)
+    if not isinstance(frame.schema[name].dataType, TimestampNTZType):
+        return F.unix_micros(F.col(q))
+    days = f"datediff(cast({q} AS date), DATE'1970-01-01')"
+    most_days = LATEST_US // 86_400_000_000 + 1  # the product of more may not fit 64 bits
     return F.expr(
-        f"datediff(cast({q} AS date), DATE'1970-01-01') * 86400000000L"
+        f"CASE WHEN abs({days}) <= {most_days} THEN {days} * 86400000000L"
         f" + hour({q}) * 3600000000L + minute({q}) * 60000000L"
-        f" + cast(extract(SECOND FROM {q}) * 1000000 AS bigint)"
+        f" + cast(extract(SECOND FROM {q}) * 1000000 AS bigint) END"
     )
 
 

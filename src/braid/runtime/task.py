@@ -135,8 +135,11 @@ def _is_running(pid: int) -> bool:
     return True
 
 
-def reclaim_memory() -> None:
-    """Remove what dead runs left in this machine's memory: nobody holds their checkpoint."""
+def reclaim_memory(own: Path) -> None:
+    """Remove what dead runs left in this machine's memory: nobody holds their checkpoint.
+
+    The caller holds the checkpoint `own`, so whatever is there of it is of the dead too.
+    """
     if not MEMORY_ROOT.is_dir():
         return
     for shared in MEMORY_ROOT.glob(f"{_PREFIX}*"):
@@ -144,7 +147,7 @@ def reclaim_memory() -> None:
             checkpoint = Path((shared / "checkpoint").read_text())
         except OSError:
             continue  # just being made, or not ours
-        if not is_owned(checkpoint):
+        if checkpoint == own or not is_owned(checkpoint):
             shutil.rmtree(shared, ignore_errors=True)
 
 

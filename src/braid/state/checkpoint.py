@@ -14,14 +14,15 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import time
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from braid.model.errors import CheckpointError, DamagedFile
-from braid.state.commit import Commit
-from braid.state.files import PENDING, checksum, sync_folder, write_whole
+from braid.state.commit import BEFORE_FIRST, Commit
+from braid.state.files import PENDING, checksum, room_in, sync_folder, write_whole
 from braid.state.store import section_bytes
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 _FORMAT = 1
 _NEW_FOLDER = "give a new folder to --checkpoint to start from the beginning"
+_TAIL = b"}\n"
+_COMMIT_NAME = re.compile(r"-?\d+\.json")
 _LOCK_TRIES, _LOCK_PAUSE_S = 5, 0.1  # others may test the lock for an instant
 
 
@@ -62,10 +65,14 @@ class Checkpoint:
     def open(cls, folder: Path, identity: Identity, first: Commit) -> Checkpoint:
         """Open a checkpoint, or make a new one that starts with the record `first`."""
         _refuse_foreign(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = _lock(folder / "lock")
+        with room_in(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = _lock(folder / "lock")
         try:
-            return cls(folder, _identify(folder, identity, first), lock)
+            checkpoint = cls(folder, _identify(folder, identity, first), lock)
+            with room_in(folder):
+                checkpoint.log.mkdir(exist_ok=True)  # a copy may lack a folder that was empty
+            return checkpoint
         except BaseException:
             os.close(lock)
             raise
@@ -86,10 +93,13 @@ class Checkpoint:
         return commit
 
     def _newest(self) -> Path:
-        records = sorted(self._commits.glob("*.json"), key=lambda path: int(path.stem))
+        records = list(self._commits.glob("*.json"))
+        for path in records:
+            if not _COMMIT_NAME.fullmatch(path.name):
+                raise _damaged(path, "its name is not that of a commit record")
         if not records:
             raise _damaged(self._commits, "its commit record is missing")
-        return records[-1]
+        return max(records, key=lambda path: int(path.stem))
 
     def write(self, commit: Commit) -> None:
         """Make a commit record the newest one."""
@@ -102,35 +112,31 @@ class Checkpoint:
             if path.name not in needed:
                 path.unlink(missing_ok=True)
         for path in self._commits.iterdir():
-            if path.name != _commit_name(commit):
+            if path.name != _commit_name(commit.batch):
                 path.unlink(missing_ok=True)
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """The JSON object in a file that `write_sealed` wrote."""
+    """The JSON object in a file that `write_sealed` wrote, if not one bit has changed."""
     try:
-        data = json.loads(path.read_bytes())
-        body: dict[str, Any] = data["body"]
-        intact = checksum(_canonical(body)) == data["checksum"]
+        data = path.read_bytes()
     except FileNotFoundError:
         raise _damaged(path, "it is missing") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise _damaged(path, "it is not the JSON that was written") from None
-    if not intact:
+    body = data[len(_seal(b"")) - len(_TAIL) : -len(_TAIL)]
+    if data != _seal(body):
         raise _damaged(path, "its checksum does not match its contents")
-    return body
+    found: dict[str, Any] = json.loads(body)
+    return found
 
 
 def write_sealed(path: Path, body: dict[str, Any]) -> None:
     """Write a JSON object with its checksum, durably."""
-    data = _canonical(body)
-    write_whole(
-        path, b'{"checksum":"%s","body":' % checksum(data).encode(), data, b"}\n", durable=True
-    )
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    write_whole(path, _seal(text.encode()), durable=True)
 
 
-def _canonical(body: dict[str, Any]) -> bytes:
-    return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+def _seal(body: bytes) -> bytes:
+    return b'{"checksum":"%s","body":' % checksum(body).encode() + body + _TAIL
 
 
 def _damaged(path: Path, finding: str) -> DamagedFile:
@@ -142,6 +148,8 @@ def _refuse_foreign(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise CheckpointError(f"{folder} is a file, not a checkpoint folder", hint=_NEW_FOLDER)
     if folder.is_dir() and not (folder / "braid.json").exists():
+        if {path.name for path in folder.glob("commits/*.json")} - {_commit_name(BEFORE_FIRST)}:
+            raise _damaged(folder / "braid.json", "it is missing")
         # A first start that was cut off leaves only these behind.
         strangers = {path.name for path in folder.iterdir()} - {"lock", "commits", "log"}
         strangers = {name for name in strangers if not name.endswith(PENDING)}
@@ -190,6 +198,12 @@ def _identify(folder: Path, identity: Identity, first: Commit) -> str:
     if not path.exists():
         return _create(folder, identity, first)
     known = read_sealed(path)
+    if known.get("format") != _FORMAT:
+        raise CheckpointError(
+            f"the checkpoint {folder} has format {known.get('format')}, and this Braid reads "
+            f"format {_FORMAT}",
+            hint=f"run it with the Braid that made it, or {_NEW_FOLDER}",
+        )
     for field, name in (("query", "query"), ("columns", "columns"), ("groups", "groups")):
         ours = getattr(identity, field)
         if known.get(field) != ours:
@@ -205,8 +219,8 @@ def _identify(folder: Path, identity: Identity, first: Commit) -> str:
 
 
 def _create(folder: Path, identity: Identity, first: Commit) -> str:
-    for name in ("log", "commits"):
-        (folder / name).mkdir(exist_ok=True)
+    with room_in(folder):
+        (folder / "commits").mkdir(exist_ok=True)
     _write_commit(folder, first)
     made = {
         "format": _FORMAT,
@@ -222,8 +236,8 @@ def _create(folder: Path, identity: Identity, first: Commit) -> str:
 
 
 def _write_commit(folder: Path, commit: Commit) -> None:
-    write_sealed(folder / "commits" / _commit_name(commit), commit.to_json())
+    write_sealed(folder / "commits" / _commit_name(commit.batch), commit.to_json())
 
 
-def _commit_name(commit: Commit) -> str:
-    return f"{commit.batch}.json"
+def _commit_name(batch: int) -> str:
+    return f"{batch}.json"

@@ -9,10 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from braid.state.runs import Ladder, Run, Section, sections_of
+import numpy as np
+
+from braid.state.runs import Ladder, Run, Section, ranges_of, sections_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
 BEFORE_FIRST = -1
 """The batch number of the record that a new checkpoint starts with."""
@@ -131,13 +135,58 @@ def reshared(commit: Commit, workers: int) -> Commit:
     return replace(
         commit,
         assignment=equal_shares(len(commit.assignment), workers),
-        ladders=(_pooled(commit.ladders),) * workers,
+        ladders=(tuple(_pooled(commit, s) for s in range(len(commit.newest_us))),) * workers,
     )
 
 
-def _pooled(ladders: Sequence[Sequence[Ladder]]) -> tuple[Ladder, ...]:
-    """By stream, the runs of all workers, oldest first."""
-    return tuple(
-        tuple(sorted((r for ladder in per_worker for r in ladder), key=lambda r: r.oldest_us))
-        for per_worker in zip(*ladders, strict=True)
+def _pooled(commit: Commit, stream: int) -> Ladder:
+    """One stream's runs of all workers, oldest first.
+
+    After an earlier change of workers several of them share a section, each for its own groups.
+    Their runs become one, or the section's rows would come back once for each.
+    """
+    counting = _counting(commit, stream)
+    pools: list[tuple[set[Section], list[Run]]] = []
+    for run in (run for ladders in commit.ladders for run in ladders[stream]):
+        sections, runs = {_bare(section) for section in run.backing}, [run]
+        for kin in [pool for pool in pools if pool[0] & sections]:
+            pools.remove(kin)
+            sections, runs = sections | kin[0], kin[1] + runs
+        pools.append((sections, runs))
+    whole = (_as_one(runs, counting) for _, runs in pools)
+    return tuple(sorted((run for run in whole if run.backing), key=lambda run: run.oldest_us))
+
+
+def _counting(commit: Commit, stream: int) -> dict[Section, NDArray[np.bool_]]:
+    """For each section the groups whose rows in it count: their owner has it, and with them."""
+    counting: dict[Section, NDArray[np.bool_]] = {}
+    for worker, ladders in enumerate(commit.ladders):
+        owned = np.array(commit.assignment) == worker
+        for section in sections_of([ladders[stream]]):
+            mine = section.counting(owned)
+            counting[_bare(section)] = counting.get(_bare(section), False) | mine
+    return counting
+
+
+def _as_one(runs: Sequence[Run], counting: Mapping[Section, NDArray[np.bool_]]) -> Run:
+    """A run without a file in place of several."""
+    sections = dict.fromkeys(_bare(section) for run in runs for section in run.backing)
+    return Run(
+        file=runs[0].file,
+        tier="",
+        length=0,
+        checksum="",
+        rows=sum(run.rows for run in runs),
+        oldest_us=min(run.oldest_us for run in runs),
+        newest_us=max(run.newest_us for run in runs),
+        backing=tuple(
+            replace(section, without=ranges_of(~counting[section]))
+            for section in sections
+            if counting[section].any()
+        ),
     )
+
+
+def _bare(section: Section) -> Section:
+    """The section's bytes, whoever's rows in them count."""
+    return replace(section, without=())

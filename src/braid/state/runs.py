@@ -7,7 +7,7 @@ stored columns follow. Where run files live is `braid.state.store`'s business.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,8 +28,8 @@ Times = NDArray[np.int64]
 class Section:
     """A byte range of a log file that holds one run's worth of one stream's rows.
 
-    `without` are groups that have been taken out since: their rows are still in the file, but
-    whoever reads the section must leave them there, for they live on elsewhere.
+    `without` are half-open ranges of groups whose rows in the file do not count any more: they
+    live on elsewhere, and whoever reads the section must leave them there.
     """
 
     file: str
@@ -37,17 +37,29 @@ class Section:
     length: int
     checksum: str
     rows: int
-    without: tuple[int, ...] = ()
+    without: tuple[tuple[int, int], ...] = ()
 
     def to_json(self) -> list[Any]:
         """The section as a JSON array."""
         fixed = [self.file, self.offset, self.length, self.checksum, self.rows]
-        return [*fixed, list(self.without)] if self.without else fixed
+        return [*fixed, [list(ends) for ends in self.without]] if self.without else fixed
 
     @classmethod
     def from_json(cls, data: Sequence[Any]) -> Section:
         """The inverse of `to_json`."""
-        return cls(*data[:5], *(tuple(without) for without in data[5:]))
+        return cls(*data[:5], *(tuple(map(tuple, without)) for without in data[5:]))
+
+    def lacking(self, *groups: int) -> Section:
+        """The same bytes, in which the rows of these groups too do not count any more."""
+        gone = {*self.without, *((group, group + 1) for group in groups)}
+        return replace(self, without=tuple(sorted(gone)))
+
+    def counting(self, owned: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Of the groups that someone owns, those whose rows in this section count."""
+        counts = owned.copy()
+        for lower, upper in self.without:
+            counts[lower:upper] = False
+        return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +137,16 @@ def group_of(hashes: Hashes, groups: int) -> NDArray[np.int64]:
 def group_bounds(group: int, groups: int) -> tuple[int, int]:
     """The half-open range of key hashes that make up one group."""
     return -(-(group << 32) // groups) << 32, -(-((group + 1) << 32) // groups) << 32
+
+
+def ranges_of(groups: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
+    """Half-open ranges of the groups that are marked.
+
+    >>> ranges_of(np.array([True, True, False, True]))
+    ((0, 2), (3, 4))
+    """
+    edges = np.flatnonzero(np.diff(groups, prepend=False, append=False)).tolist()
+    return tuple(zip(edges[::2], edges[1::2], strict=True))
 
 
 def slice_group(rows: pa.RecordBatch, group: int, groups: int) -> pa.RecordBatch:

@@ -47,15 +47,13 @@ class Ownership:
     groups: int
     owned: NDArray[np.bool_]
 
-    def keep(
-        self, rows: pa.RecordBatch, horizon_us: int | None, without: tuple[int, ...] = ()
-    ) -> pa.RecordBatch:
+    def within(self, section: Section) -> Ownership:
+        """What of a section's rows is the owner's."""
+        return replace(self, owned=section.counting(self.owned))
+
+    def keep(self, rows: pa.RecordBatch, horizon_us: int | None) -> pa.RecordBatch:
         """The rows that belong to the owner and that a future row may still reach."""
-        owned = self.owned
-        if without:
-            owned = owned.copy()
-            owned[list(without)] = False
-        mask = owned[group_of(hashes_of(rows), self.groups)]
+        mask = self.owned[group_of(hashes_of(rows), self.groups)]
         if horizon_us is not None:
             mask &= times_of(rows) >= horizon_us
         return rows if mask.all() else rows.filter(pa.array(mask))
@@ -133,7 +131,7 @@ class RunStore:
 
     def _rebuild(self, run: Run, horizon_us: int | None) -> tuple[Run, pa.RecordBatch] | None:
         parts = [
-            self.ownership.keep(read_section(self.log, section), horizon_us, section.without)
+            self.ownership.within(section).keep(read_section(self.log, section), horizon_us)
             for section in run.backing
         ]
         parts = [part for part in parts if part.num_rows]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from braid.state.ladder import SEAL_SECTIONS, merge_from, most_dead, without_expired
@@ -97,9 +98,7 @@ class Upkeep:
         taken = []
         for run, rows in ladder:
             part = slice_group(rows, group, groups)
-            backing = tuple(
-                replace(s, without=tuple(sorted({*s.without, group}))) for s in run.backing
-            )
+            backing = tuple(section.lacking(group) for section in run.backing)
             if not part.num_rows:
                 left.append(replace(run, backing=backing))
                 continue
@@ -112,12 +111,21 @@ class Upkeep:
         return tuple(left), merge_rows(taken) if taken else None
 
     def install_group(self, ladder: Ladder, rows: pa.RecordBatch) -> Ladder:
-        """Add the rows of a group that was taken elsewhere, as a run of their own."""
+        """Add the rows of a group that was taken elsewhere, as a run of their own.
+
+        Sections may have the same rows, if they stem from a time of fewer workers; from now on
+        only the new section's count.
+        """
+        groups = np.unique(group_of(hashes_of(rows), self.store.ownership.groups)).tolist()
         data = encode(rows)
         run = self._describe(rows, data)
         run = replace(run, backing=(self.log.add(run, data),))
+        others = (
+            replace(other, backing=tuple(section.lacking(*groups) for section in other.backing))
+            for other in ladder
+        )
         # First in the ladder: its rows are old, and must not hold up the merging of new ones.
-        return (self.store.write(run, data), *ladder)
+        return (self.store.write(run, data), *others)
 
 
 def alive(rows: pa.RecordBatch, horizon_us: int | None) -> pa.RecordBatch:

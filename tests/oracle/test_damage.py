@@ -1,0 +1,235 @@
+"""A flipped bit or a truncation, in any kind of file, is found before any result is shown.
+
+A run file is the exception: it is made again from the log, and the results stay exact. Every
+other damage is an error that names the file and a cure, and leaves all files as they were.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import xxhash
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from braid.events import Journal
+from braid.model.errors import BraidError, DamagedFile
+from braid.runtime.coordinator import Coordinator
+from braid.runtime.idleness import Idleness
+from braid.runtime.sinks import ParquetSink
+from braid.state import store as store_module
+from braid.state.checkpoint import Checkpoint, Identity, read_sealed
+from braid.state.commit import Commit
+from tests.engine import Engine
+from tests.oracle.cases import counted, oracle
+from tests.unit.state.making import equal_join, flip_bit, quick_folder, rewrite, stream_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LAW = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=60)
+PLAN = equal_join(2, 400_000, lateness_us=100_000)
+NOTHING = cast("Any", None)  # in place of Spark, which no start gets as far as to use
+BATCHES = 6
+
+
+def arriving(number: int) -> dict[int, pa.Table]:
+    random = np.random.default_rng(number)
+    lower = number * 100
+    return {stream: stream_rows(random, 40, lower, lower + 100, 12) for stream in PLAN.streams}
+
+
+def expected(batches: int) -> Any:
+    arrived = [arriving(number) for number in range(batches)]
+    rows = tuple(pa.concat_tables(batch[s] for batch in arrived) for s in PLAN.streams)
+    return counted(oracle(PLAN.query, rows, "ts"))
+
+
+@pytest.fixture(scope="module")
+def stopped() -> Iterator[Path]:
+    """What a run leaves that was killed after its last commit, before it could publish that."""
+    with quick_folder() as folder:
+        engine = Engine(PLAN, folder, workers=2)
+        for number in range(BATCHES):
+            engine.batch(arriving(number))
+        sink = ParquetSink(folder / "out")
+        sink.open(engine.checkpoint.folder, engine.checkpoint.id)
+        staged = sink.stage(engine.commit.batch)
+        shutil.copytree(folder / "results" / str(engine.commit.batch), staged)
+        engine.checkpoint.write(replace(engine.commit, staged=str(staged)))
+        engine.checkpoint.close()
+        for other in ("results", "memory", "disk"):
+            shutil.rmtree(folder / other)
+        yield folder
+
+
+def start(folder: Path) -> None:
+    """The steps of a start, up to where results would show."""
+    identity = Identity(PLAN.query.text, "columns", PLAN.groups)
+    checkpoint = Checkpoint.open(folder / "checkpoint", identity, NOTHING)
+    try:
+        commit = checkpoint.last_commit()
+        commit = replace(commit, staged=str(staging(folder)))  # the copy that we look at
+        sink = ParquetSink(folder / "out")
+        sink.open(checkpoint.folder, checkpoint.id)
+        Coordinator(
+            plan=PLAN,
+            checkpoint=checkpoint,
+            commit=commit,
+            anchor=NOTHING,
+            incarnation="",
+            sink=sink,
+            late=None,
+            idleness=Idleness(2, None),
+            journal=Journal(),
+        ).publish_last(NOTHING)
+    finally:
+        checkpoint.close()
+
+
+def staging(folder: Path) -> Path:
+    return next((folder / "out" / ".staging").iterdir(), folder / "published")
+
+
+def digest(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): xxhash.xxh3_64_hexdigest(path.read_bytes())
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+KINDS = {
+    "a log file": "checkpoint/log/*.log",
+    "the commit record": "checkpoint/commits/*.json",
+    "the checkpoint's identity": "checkpoint/braid.json",
+    "a staged part": "out/.staging/*/*.parquet",
+    "the output's marker": "out/.braid.json",
+}
+
+
+def bytes_that_count(folder: Path, path: Path) -> range:
+    """All bytes of a file; of a log file, those of one section that the commit names."""
+    if path.suffix != ".log":
+        return range(path.stat().st_size)
+    commit = Commit.from_json(read_sealed(next(folder.glob("checkpoint/commits/*.json"))))
+    section = max((s for s in commit.sections() if s.file == path.name), key=lambda s: s.offset)
+    return range(section.offset, section.offset + section.length)
+
+
+def flip_some_bit(path: Path, counting: range, data: st.DataObject) -> None:
+    flip_bit(path, data.draw(st.sampled_from(counting), "byte"))
+
+
+def truncate(path: Path, counting: range, data: st.DataObject) -> None:
+    length = data.draw(st.integers(0, counting[-1]), "length")
+    rewrite(path, path.read_bytes()[:length])
+
+
+@pytest.mark.parametrize("damage", [flip_some_bit, truncate])
+@pytest.mark.parametrize("kind", KINDS)
+@settings(LAW)
+@given(data=st.data())
+def test_damage_is_found_before_any_result_shows(
+    stopped: Path,
+    kind: str,
+    damage: Callable[[Path, range, st.DataObject], None],
+    data: st.DataObject,
+) -> None:
+    with copied(stopped) as folder:
+        path = data.draw(st.sampled_from(sorted(folder.glob(KINDS[kind]))))
+        damage(path, bytes_that_count(folder, path), data)
+        assert_refused(folder, path)
+
+
+@pytest.mark.parametrize(
+    "kind", ["a log file", "the commit record", "the checkpoint's identity", "a staged part"]
+)
+def test_a_missing_file_is_found_before_any_result_shows(stopped: Path, kind: str) -> None:
+    with copied(stopped) as folder:
+        path = next(folder.glob(KINDS[kind]))
+        path.unlink()
+        assert_refused(folder, path.parent if kind == "the commit record" else path)
+
+
+def test_a_missing_marker_of_the_output_is_found_beside_the_batches_it_marked(
+    stopped: Path,
+) -> None:
+    with copied(stopped) as folder:
+        start(folder)
+        (folder / "out" / ".braid.json").unlink()
+        with pytest.raises(BraidError, match="already holds batches"):
+            start(folder)
+
+
+def test_an_empty_log_file_is_found_before_any_result_shows(stopped: Path) -> None:
+    with copied(stopped) as folder:
+        path = next(folder.glob(KINDS["a log file"]))
+        rewrite(path, b"")
+        assert_refused(folder, path)
+
+
+def test_undamaged_files_start_and_show_the_results_that_were_promised(stopped: Path) -> None:
+    with copied(stopped) as folder:
+        start(folder)
+        (shown,) = folder.glob("out/batch=*")
+        assert shown.name == f"batch={BATCHES - 1}"
+        start(folder)
+        assert list(folder.glob("out/batch=*")) == [shown]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_restoring_a_damaged_file_from_a_copy_is_a_cure(stopped: Path, kind: str) -> None:
+    with copied(stopped) as folder:
+        path = next(folder.glob(KINDS[kind]))
+        good = path.read_bytes()
+        rewrite(path, b"\0" * len(good))
+        assert_refused(folder, path)
+        rewrite(path, good)
+        start(folder)
+        assert len(list(folder.glob("out/batch=*"))) == 1
+
+
+@settings(LAW, max_examples=12)
+@given(seed=st.integers(0, 2**32))
+def test_damaged_run_files_are_made_again_and_results_stay_exact(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    with quick_folder() as folder:
+        engine = Engine(PLAN, folder, workers=2)
+        for number in range(BATCHES):
+            engine.batch(arriving(number))
+            store_module._verified.clear()  # as if each batch had a process of its own
+            for path in sorted(folder.glob("memory/*/*")):
+                place = int(random.integers(0, path.stat().st_size))
+                match random.integers(0, 4):
+                    case 0:
+                        flip_bit(path, place)
+                    case 1:
+                        rewrite(path, path.read_bytes()[:place])
+                    case 2:
+                        path.unlink()
+        assert counted(engine.all_results()) == expected(BATCHES)
+        engine.checkpoint.close()
+
+
+@contextmanager
+def copied(stopped: Path) -> Iterator[Path]:
+    with quick_folder() as folder:
+        yield Path(shutil.copytree(stopped, folder, dirs_exist_ok=True))
+
+
+def assert_refused(folder: Path, path: Path) -> None:
+    before = digest(folder)
+    with pytest.raises(DamagedFile) as caught:
+        start(folder)
+    assert str(path) in caught.value.message
+    assert "restore" in str(caught.value.hint)
+    assert digest(folder) == before
+    assert not list(folder.glob("out/batch=*"))

@@ -1,0 +1,361 @@
+"""The life of a run: progress, stops, restarts, failures, late rows, idle streams."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import threading
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import braid
+from tests.oracle.cases import EPOCH, TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from braid.runtime.query import Stream
+
+pytestmark = pytest.mark.spark
+
+PAIRS = """\
+SELECT a.k, a.v AS va, b.v AS vb
+FROM a [RANGE 5 SECONDS], b [RANGE 5 SECONDS]
+WHERE a.k = b.k"""
+SCHEMA = "k bigint, ts timestamp, v bigint"
+PATIENCE_S = 120
+
+
+class Folder:
+    """A folder that files are added to, as a stream of either sort."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.count = 0
+        path.mkdir(parents=True)
+
+    def add(self, *rows: tuple[int, float, int]) -> None:
+        """A file of rows (k, seconds, v); later files are younger, as Spark sees it."""
+        keys, seconds, values = zip(*rows, strict=True)
+        times = [EPOCH + dt.timedelta(seconds=s) for s in seconds]
+        table = pa.table({"k": keys, "ts": pa.array(times, TIME), "v": values})
+        pending = self.path.with_suffix(".pending")
+        pq.write_table(table, pending)
+        os.utime(pending, (1e9 + self.count, 1e9 + self.count))
+        os.rename(pending, self.path / f"{self.count:03}.parquet")
+        self.count += 1
+
+    def stream(self, spark: SparkSession | None) -> Stream:
+        if spark is None:
+            return braid.files(self.path)
+        reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+        return reader.parquet(str(self.path))
+
+
+@pytest.fixture
+def a(tmp_path: Path) -> Folder:
+    return Folder(tmp_path / "a")
+
+
+@pytest.fixture
+def b(tmp_path: Path) -> Folder:
+    return Folder(tmp_path / "b")
+
+
+@pytest.fixture(params=["frames", "folders"])
+def frames_or_folders(request: pytest.FixtureRequest, spark: SparkSession) -> Any:
+    return spark if request.param == "frames" else None
+
+
+def wait_until(happened: Callable[[], bool], run: braid.Run) -> None:
+    began = time.monotonic()
+    while not happened():
+        assert not run.await_termination(0.1), "the run ended early"
+        assert time.monotonic() < began + PATIENCE_S
+
+
+def values(sink: Any) -> Counter[tuple[int, int]]:
+    return Counter((row["va"], row["vb"]) for row in sink.rows())
+
+
+def names(run: braid.Run) -> list[str]:
+    return [event["event"] for event in run.events()]
+
+
+def test_a_run_tells_its_progress_stops_and_goes_on(spark, tmp_path, a, b):
+    a.add((1, 0, 10), (2, 1, 11))
+    b.add((1, 2, 20))
+    query = braid.query(PAIRS, a=a.stream(spark), b=b.stream(spark), event_time="ts")
+    sink = braid.sinks.memory()
+    run = query.start(checkpoint=tmp_path / "c", sink=sink, workers=2, groups=8)
+    wait_until(lambda: run.progress.input_rows == 3, run)
+    b.add((2, 3, 21))
+    wait_until(lambda: run.progress.input_rows == 4, run)
+    with pytest.raises(braid.CheckpointError, match="in use"):
+        query.start(checkpoint=tmp_path / "c", sink=braid.sinks.memory(), workers=2, groups=8)
+    run.stop()
+    assert run.await_termination()
+    assert values(sink) == Counter([(10, 20), (11, 21)])
+    assert run.progress.batches == 2
+    assert run.progress.output_rows == 2
+    assert run.progress.watermark == "2024-01-01T00:00:01.000Z"
+    assert names(run) == ["started", "batch", "batch", "finished"]
+    assert run.events()[-1]["reason"] == "stopped"
+
+    a.add((2, 4, 12))
+    sink = braid.sinks.memory()
+    run = query.start(checkpoint=tmp_path / "c", sink=sink, workers=3, groups=8)
+    wait_until(lambda: run.progress.batches == 1, run)
+    run.stop()
+    assert values(sink) == Counter([(12, 21)])
+    assert names(run) == ["started", "recovered", "batch", "finished"]
+    assert [e["batch"] for e in run.events() if e["event"] in ("recovered", "batch")] == [1, 2]
+
+
+def test_a_rate_stream_joins_itself_once_per_row_through_stops(spark, tmp_path):
+    rows = spark.readStream.format("rate").option("rowsPerSecond", 200).load()
+    rows = rows.selectExpr("value AS v", "timestamp AS ts")
+    text = (
+        "SELECT x.v, y.v AS w FROM r [RANGE 0 SECONDS] x, r [RANGE 0 SECONDS] y WHERE x.v = y.v"
+    )
+    out = tmp_path / "out"
+    for workers in (2, 3, 1):
+        run = braid.query(text, r=rows, event_time="ts").start(
+            checkpoint=tmp_path / "c", sink=braid.sinks.parquet(out), workers=workers
+        )
+        wait_until(lambda run=run: run.progress.output_rows > 0, run)
+        run.stop()
+    batches = sorted(int(path.name.removeprefix("batch=")) for path in out.glob("batch=*"))
+    assert batches == list(range(len(batches)))
+    found = [
+        row for path in out.glob("batch=*/*.parquet") for row in pq.read_table(path).to_pylist()
+    ]
+    assert sorted(row["v"] for row in found) == list(range(len(found)))
+    assert all(row["v"] == row["w"] for row in found)
+
+
+def test_a_batch_that_comes_while_the_run_is_stopped_does_not_hold_it_up(spark, tmp_path):
+    rows = spark.readStream.format("rate").option("rowsPerSecond", 100).load()
+    rows = rows.selectExpr("value AS v", "timestamp AS ts")
+    text = "SELECT x.v FROM r [RANGE 0 SECONDS] x, r [RANGE 0 SECONDS] y WHERE x.v = y.v"
+    run = braid.query(text, r=rows, event_time="ts").start(
+        checkpoint=tmp_path / "c", sink=braid.sinks.memory(), workers=1
+    )
+    wait_until(lambda: run.progress.batches > 0, run)
+    feed: Any = run._feed
+
+    class SlowToStop:  # so that the next batch is at the door for certain
+        def __getattr__(self, name: str) -> Any:
+            return getattr(spark_query, name)
+
+        def stop(self) -> None:
+            time.sleep(3)
+            spark_query.stop()
+
+    spark_query, feed._query = feed._query, SlowToStop()
+    stopping = threading.Thread(target=run.stop, daemon=True)
+    stopping.start()
+    stopping.join(PATIENCE_S)
+    assert not stopping.is_alive()
+    assert names(run)[-1] == "finished"
+
+
+def test_a_callback_gets_frames_and_numbers(spark, tmp_path, a, b, frames_or_folders):
+    a.add((1, 0, 10))
+    b.add((2, 0, 20))
+    b.add((1, 1, 21))
+    taken = []
+
+    def take(frame: DataFrame, batch: int) -> None:
+        taken.append((batch, frame.columns, frame.collect()))
+
+    query = braid.query(
+        PAIRS, a=a.stream(frames_or_folders), b=b.stream(frames_or_folders), event_time="ts"
+    )
+    run = query.start(
+        checkpoint=tmp_path / "c", sink=braid.sinks.callback(take), available_now=True
+    )
+    run.await_termination()
+    columns = ["k", "va", "vb"]
+    assert taken == [(0, columns, []), (1, columns, [(1, 10, 21)])]
+
+
+def test_an_error_in_a_callback_ends_the_run_and_its_batch_comes_again(
+    spark, tmp_path, a, b, frames_or_folders
+):
+    for n in range(3):
+        a.add((1, n, 10 + n))
+        b.add((1, n, 20 + n))
+    taken: list[tuple[int, int]] = []
+    failing = True
+
+    def take(frame: DataFrame, batch: int) -> None:
+        if failing and batch == 1:
+            raise ValueError("the user's own fault")
+        taken.append((batch, frame.count()))
+
+    def start() -> braid.Run:
+        streams = {"a": a.stream(frames_or_folders), "b": b.stream(frames_or_folders)}
+        return braid.query(PAIRS, **streams, event_time="ts").start(
+            checkpoint=tmp_path / "c", sink=braid.sinks.callback(take), available_now=True
+        )
+
+    run = start()
+    with pytest.raises(ValueError, match="the user's own fault"):
+        run.await_termination()
+    assert run.events()[-1]["reason"] == "failed"
+    with pytest.raises(ValueError, match="the user's own fault"):
+        start()  # which begins with the batch that is owed
+    failing = False
+    start().await_termination()
+    assert taken == [(0, 1), (1, 3), (2, 5)]
+
+
+def test_late_rows_are_counted_and_kept(spark, tmp_path, a, b, frames_or_folders):
+    a.add((1, 100, 10))
+    b.add((1, 100, 20))
+    a.add((1, 94.999, 11), (1, 95, 12), (1, 98, 13))
+    b.add((1, 90, 21), (2, 91, 22), (1, 101, 23))
+    query = braid.query(
+        PAIRS,
+        a=a.stream(frames_or_folders),
+        b=b.stream(frames_or_folders),
+        event_time="ts",
+        lateness="5 seconds",
+    )
+    sink = braid.sinks.memory()
+    late = tmp_path / "late"
+    run = query.start(checkpoint=tmp_path / "c", sink=sink, late=late, available_now=True)
+    run.await_termination()
+    assert run.progress.late_rows == 3
+    assert values(sink) == Counter([(10, 20), (12, 20), (13, 20), (10, 23), (13, 23)])
+    kept = {
+        str(path.parent.relative_to(late)): row
+        for path in sorted(late.glob("*/*/*.parquet"))
+        for row in [pq.ParquetFile(path).read().select(["k", "ts", "v"]).to_pylist()]
+    }
+    moment = EPOCH + dt.timedelta(seconds=94.999)
+    assert kept["batch=1/stream=a"] == [{"k": 1, "ts": moment, "v": 11}]
+    assert {row["v"] for row in kept["batch=1/stream=b"]} == {21, 22}
+    assert kept.keys() == {"batch=1/stream=a", "batch=1/stream=b"}
+
+
+def state_rows_with_one_stream_idle(
+    spark: SparkSession, tmp_path: Path, a: Folder, b: Folder, idle_timeout: str | None
+) -> tuple[list[int], braid.Run]:
+    """State rows after each batch; all but the first batch have rows of `a` alone."""
+    a.add((1, 0, 10))
+    b.add((1, 0, 20))
+    query = braid.query(
+        PAIRS,
+        a=a.stream(spark),
+        b=b.stream(spark),
+        event_time="ts",
+        idle_timeout=idle_timeout,
+    )
+    run = query.start(checkpoint=tmp_path / "c", sink=braid.sinks.memory(), workers=2)
+    wait_until(lambda: run.progress.batches == 1, run)
+    time.sleep(0.6)
+    for n in range(1, 7):
+        a.add((1, 10 * n, 10 + n))
+        wait_until(lambda n=n: run.progress.batches == n + 1, run)
+    found = [
+        sum(share["state_rows"] for share in event["workers"])
+        for event in run.events()
+        if event["event"] == "batch"
+    ]
+    return found, run
+
+
+def test_an_idle_stream_does_not_hold_state_for_ever(spark, tmp_path, a, b):
+    found, run = state_rows_with_one_stream_idle(spark, tmp_path, a, b, "500 milliseconds")
+    assert found[-1] <= 3
+    assert run.progress.watermark == "2024-01-01T00:01:00.000Z"
+    b.add((1, 59, 21), (1, 60, 22))  # back again, with a row that comes too late now
+    wait_until(lambda: run.progress.batches == 8, run)
+    run.stop()
+    assert run.progress.late_rows == 1
+    assert run.progress.output_rows == 2
+
+
+def test_without_a_timeout_a_stream_without_rows_holds_all_state(spark, tmp_path, a, b):
+    found, run = state_rows_with_one_stream_idle(spark, tmp_path, a, b, None)
+    run.stop()
+    assert found == [2, 3, 4, 5, 6, 7, 8]
+    assert run.progress.watermark == "2024-01-01T00:00:00.000Z"
+
+
+def test_two_queries_run_side_by_side_in_one_session(spark, tmp_path, a, b):
+    for n in range(4):
+        a.add((n, n, 10 + n))
+        b.add((n, n, 20 + n))
+    runs = []
+    for name in ("one", "two"):
+        query = braid.query(PAIRS, a=a.stream(spark), b=b.stream(spark), event_time="ts")
+        sink = braid.sinks.memory()
+        runs.append((query.start(checkpoint=tmp_path / name, sink=sink, workers=2), sink))
+    for run, _ in runs:
+        wait_until(lambda run=run: run.progress.batches == 4, run)
+    runs[0][0].stop()
+    a.add((1, 5, 14))
+    wait_until(lambda: runs[1][0].progress.batches == 5, runs[1][0])
+    runs[1][0].stop()
+    pairs = [(10 + n, 20 + n) for n in range(4)]
+    assert values(runs[0][1]) == Counter(pairs)
+    assert values(runs[1][1]) == Counter([*pairs, (14, 21)])
+
+
+def test_the_settings_of_the_users_session_stay_as_they_are(
+    spark, tmp_path, a, b, frames_or_folders
+):
+    a.add((1, 0, 10))
+    b.add((1, 0, 20))
+    ours = {
+        "spark.sql.session.timeZone": "America/New_York",
+        "spark.sql.shuffle.partitions": "13",
+        "spark.sql.adaptive.enabled": "true",
+    }
+    before = {name: spark.conf.get(name) for name in ours}
+    try:
+        for name, value in ours.items():
+            spark.conf.set(name, value)
+        query = braid.query(
+            PAIRS, a=a.stream(frames_or_folders), b=b.stream(frames_or_folders), event_time="ts"
+        )
+        sink = braid.sinks.memory()
+        query.start(
+            checkpoint=tmp_path / "c", sink=sink, available_now=True
+        ).await_termination()
+        assert values(sink) == Counter([(10, 20)])
+        assert {name: spark.conf.get(name) for name in ours} == ours
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+
+
+def test_a_batch_whose_rows_are_all_filtered_out_is_a_batch_like_any_other(
+    spark, tmp_path, a, b
+):
+    a.add((1, 0, 10))
+    b.add((1, 0, 20))
+    none = b.stream(spark).where("1 = 0")
+    query = braid.query(PAIRS, a=a.stream(spark), b=none, event_time="ts")
+    sink = braid.sinks.memory()
+    run = query.start(checkpoint=tmp_path / "c", sink=sink, workers=2)
+    wait_until(lambda: run.progress.batches == 1, run)
+    b.add((1, 1, 21))
+    wait_until(lambda: run.progress.batches == 2, run)
+    a.add((1, 1, 11))
+    wait_until(lambda: run.progress.batches == 3, run)
+    run.stop()
+    assert run.progress.input_rows == 2
+    assert run.progress.state_rows == 2
+    assert sink.rows() == []

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from braid.join.arrivals import newer
+from braid.join.outcome import next_commit
+from braid.join.worker import Report
+from braid.state.commit import first_commit
+from tests.unit.state.making import equal_join
+
+LAW = settings(deadline=None)  # the first call may compile
+
+times = st.integers(-(2**57), 2**57)
+seen = st.none() | times
+
+
+def test_the_watermark_is_the_slowest_streams_newest_row_less_the_lateness() -> None:
+    plan = equal_join(3, 100, lateness_us=10)
+    assert plan.watermark_us([50, 40, 70], None) == 30
+
+
+def test_a_stream_without_a_row_holds_the_watermark_back() -> None:
+    plan = equal_join(2, 100)
+    assert plan.watermark_us([50, None], None) is None
+    assert plan.watermark_us([50, None], 20) == 20
+
+
+@LAW
+@given(st.lists(seen, min_size=2, max_size=2), seen)
+def test_the_watermark_never_falls(newest: list[int | None], so_far: int | None) -> None:
+    reached = equal_join(2, 100, lateness_us=5).watermark_us(newest, so_far)
+    assert so_far is None or (reached is not None and reached >= so_far)
+
+
+def test_the_horizon_is_a_window_behind_the_watermark() -> None:
+    plan = equal_join(2, 100)
+    assert plan.horizon_us(0, 1000) == 900
+    assert plan.horizon_us(0, None) is None
+
+
+@LAW
+@given(seen, seen)
+def test_newer_is_the_later_of_the_times_there_are(a: int | None, b: int | None) -> None:
+    assert newer(a, b) == max((t for t in (a, b) if t is not None), default=None)
+
+
+def test_rows_meet_every_other_stream_once() -> None:
+    plan = equal_join(4, 100)
+    for stream in plan.streams:
+        assert sorted((*plan.probe_order(stream), stream)) == [0, 1, 2, 3]
+
+
+def test_results_have_the_types_of_the_columns_they_come_from() -> None:
+    schema = equal_join(2, 100).result_schema
+    assert schema.names == ["v0", "v1", "t0", "t1"]
+    assert [schema.field(n).type for n in ("v0", "t1")] == [
+        pa.int64(),
+        pa.timestamp("us", "UTC"),
+    ]
+
+
+def report(worker: int, *newest_us: int | None) -> Report:
+    counts = dict.fromkeys(
+        ["input_rows", "null_key_rows", "null_time_rows", "late_rows", "output_rows"], 0
+    )
+    return Report(
+        worker=worker,
+        host="",
+        **counts,
+        newest_us=newest_us,
+        ladders=((), ()),
+        parts=(),
+        late_parts=(),
+        busy_ms=0,
+        rebuilt_runs=0,
+    )
+
+
+def test_a_commit_takes_the_newest_rows_of_all_workers_whatever_their_order() -> None:
+    plan = equal_join(2, 100)
+    reports = [report(1, 50, None), report(0, 40, 30)]
+    commit = next_commit(plan, first_commit(2, 16, 2), reports)
+    assert (commit.batch, commit.newest_us, commit.watermark_us) == (0, (50, 30), 30)
+
+
+@pytest.mark.parametrize(
+    ("idle", "watermark"), [((), 30), ((1,), 50), ((0,), 30), ((0, 1), None)]
+)
+def test_an_idle_stream_does_not_hold_the_watermark_back(
+    idle: tuple[int, ...], watermark: int | None
+) -> None:
+    plan = equal_join(2, 100)
+    commit = next_commit(plan, first_commit(2, 16, 1), [report(0, 50, 30)], idle=idle)
+    assert commit.watermark_us == watermark
+
+
+def test_a_report_survives_json() -> None:
+    original = report(3, 5, None)
+    assert Report.from_json(original.to_json()) == original

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from braid.model.errors import BraidError
+from braid.runtime.files import Shelf, files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def fill(folder: Path, *names: str) -> Path:
+    """Empty files, each older than the one before: by age their order is reversed."""
+    for age, name in enumerate(names):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        os.utime(path, (1e9 - age, 1e9 - age))
+    return folder
+
+
+def browse(position: dict[str, Any] | None = None, **folders: Path) -> Shelf:
+    return Shelf.browse({name: files(folder) for name, folder in folders.items()}, position)
+
+
+def read_all(shelf: Shelf) -> list[dict[str, list[str]]]:
+    batches = []
+    while shelf.left():
+        taken = shelf.take()
+        batches.append(taken)
+        shelf.advance(taken)
+    return batches
+
+
+def test_files_are_read_in_the_order_of_their_names_whatever_their_age(tmp_path: Path) -> None:
+    folder = fill(tmp_path / "a", "c.csv", "a.csv", "d/1.csv", "b.csv")
+    names = [batch["a"] for batch in read_all(browse(a=folder))]
+    assert names == [["a.csv"], ["b.csv"], ["c.csv"], ["d/1.csv"]]
+
+
+def test_files_of_no_known_format_and_hidden_ones_are_not_read(tmp_path: Path) -> None:
+    folder = fill(
+        tmp_path, "x.csv", "_SUCCESS", ".x.csv.crc", "notes.txt", "_tmp/y.csv", "Z.CSV"
+    )
+    assert files(folder).names() == ["Z.CSV", "x.csv"]
+
+
+def test_a_batch_takes_some_files_of_every_stream_that_has_them(tmp_path: Path) -> None:
+    a = fill(tmp_path / "a", "0.csv", "1.csv", "2.csv")
+    b = fill(tmp_path / "b", "0.csv")
+    shelf = Shelf.browse({"a": files(a, 2), "b": files(b)}, None)
+    assert read_all(shelf) == [
+        {"a": ["0.csv", "1.csv"], "b": ["0.csv"]},
+        {"a": ["2.csv"], "b": []},
+    ]
+
+
+def test_reading_goes_on_where_the_commit_says(tmp_path: Path) -> None:
+    folder = fill(tmp_path, "0.csv", "1.csv", "2.csv", "3.csv")
+    shelf = browse(a=folder)
+    taken = shelf.take()
+    shelf.advance(taken)
+    position = shelf.position_after(shelf.take())
+    fill(tmp_path, "4.csv")
+    rest = read_all(browse(position, a=folder))
+    assert [batch["a"] for batch in rest] == [["2.csv"], ["3.csv"], ["4.csv"]]
+
+
+def test_a_batch_that_was_not_committed_is_read_again(tmp_path: Path) -> None:
+    shelf = browse(a=fill(tmp_path, "0.csv", "1.csv"))
+    assert shelf.take() == shelf.take() == {"a": ["0.csv"]}
+
+
+def test_a_stream_of_which_nothing_was_read_starts_at_its_first_file(tmp_path: Path) -> None:
+    a, b = fill(tmp_path / "a", "0.csv"), tmp_path / "b"
+    b.mkdir()
+    shelf = browse(a=a, b=b)
+    position = shelf.position_after(shelf.take())
+    fill(b, "0.csv")
+    assert read_all(browse(position, a=a, b=b)) == [{"a": [], "b": ["0.csv"]}]
+
+
+def test_files_that_were_read_may_be_cleared_away(tmp_path: Path) -> None:
+    folder = fill(tmp_path, "0.csv", "1.csv", "2.csv")
+    shelf = browse(a=folder)
+    shelf.advance(shelf.take())
+    position = shelf.position_after(shelf.take())
+    (folder / "0.csv").unlink()
+    assert read_all(browse(position, a=folder)) == [{"a": ["2.csv"]}]
+
+
+def test_a_file_that_sorts_before_what_was_read_is_refused_by_name(tmp_path: Path) -> None:
+    folder = fill(tmp_path, "1.csv", "3.csv")
+    shelf = browse(a=folder)
+    shelf.advance(shelf.take())
+    position = shelf.position_after(shelf.take())
+    (folder / "2.csv").touch()
+    with pytest.raises(BraidError, match=r"2\.csv sorts before '3\.csv'") as caught:
+        browse(position, a=folder)
+    assert "sorts behind" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("names", "told", "cure"),
+    [
+        ((), "has no Parquet, CSV or JSON-lines file", ".parquet"),
+        (("notes.txt",), "has no Parquet, CSV or JSON-lines file", ".parquet"),
+        (("a.csv", "b.json"), "mixes csv and json files", "one format"),
+    ],
+)
+def test_a_folder_without_one_format_is_refused(
+    tmp_path: Path, names: tuple[str, ...], told: str, cure: str
+) -> None:
+    with pytest.raises(BraidError, match=told) as caught:
+        files(fill(tmp_path, *names)).format()
+    assert str(tmp_path) in caught.value.message
+    assert cure in str(caught.value.hint)
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BraidError, match="does not exist") as caught:
+        files(tmp_path / "nowhere").names()
+    assert str(tmp_path / "nowhere") in caught.value.message
+
+
+def test_endings_in_any_case_name_their_format(tmp_path: Path) -> None:
+    assert files(fill(tmp_path, "a.JSONL", "b.ndjson", "c.json")).format() == "json"
+
+
+def test_a_batch_needs_a_file(tmp_path: Path) -> None:
+    with pytest.raises(BraidError, match="at least 1"):
+        files(tmp_path, 0)

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from braid.join.results import PartWriter
+from braid.model.errors import BraidError, DamagedFile, StorageFull
+from braid.runtime.sinks import MemorySink, ParquetSink, keep_only
+from tests.unit.state.making import flip_bit, rewrite, small_disk
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from braid.state.commit import Part
+
+NO_SPARK = cast("Any", None)
+SCHEMA = pa.schema([("v", pa.int64())])
+
+
+def opened(folder: Path, owner: str = "me") -> ParquetSink:
+    sink = ParquetSink(folder)
+    sink.open(folder / "unused", owner)
+    return sink
+
+
+def written(staged: Path, name: str, *values: int) -> Part:
+    writer = PartWriter(staged, name, SCHEMA)
+    writer.write(pa.table({"v": values}, SCHEMA))
+    part = writer.finish()
+    assert part is not None
+    return part
+
+
+def published(folder: Path) -> dict[str, list[int]]:
+    return {
+        str(path.relative_to(folder)): pq.read_table(path)["v"].to_pylist()
+        for path in sorted(folder.glob("batch=*/*.parquet"))
+    }
+
+
+def test_a_published_batch_is_what_its_commit_names_and_nothing_else(tmp_path: Path) -> None:
+    sink = opened(tmp_path)
+    staged = sink.stage(0)
+    parts = [written(staged, "a.parquet", 1, 2), written(staged, "b.parquet", 3)]
+    written(staged, "of a task that was tried twice.parquet", 99)
+    sink.publish(NO_SPARK, 0, staged, parts)
+    assert published(tmp_path) == {"batch=0/a.parquet": [1, 2], "batch=0/b.parquet": [3]}
+    assert not list((tmp_path / ".staging").iterdir())
+
+
+def test_publishing_twice_changes_nothing(tmp_path: Path) -> None:
+    sink = opened(tmp_path)
+    staged = sink.stage(0)
+    parts = [written(staged, "a.parquet", 1)]
+    sink.publish(NO_SPARK, 0, staged, parts)
+    sink.publish(NO_SPARK, 0, staged, parts)
+    assert published(tmp_path) == {"batch=0/a.parquet": [1]}
+
+
+def test_what_failed_attempts_staged_is_cleared_before_the_next(tmp_path: Path) -> None:
+    sink = opened(tmp_path)
+    written(sink.stage(0), "a.parquet", 1)
+    assert not sink.stage(0).exists()
+    assert not list((tmp_path / ".staging").iterdir())
+
+
+@pytest.mark.parametrize("damage", ["flip", "truncate", "empty", "remove"])
+def test_a_damaged_part_is_found_before_anything_is_shown_or_removed(
+    tmp_path: Path, damage: str
+) -> None:
+    sink = opened(tmp_path)
+    staged = sink.stage(0)
+    parts = [written(staged, "a.parquet", 1, 2), written(staged, "b.parquet", 3)]
+    written(staged, "stray.parquet", 99)
+    path = staged / "b.parquet"
+    if damage == "flip":
+        flip_bit(path, 100)
+    elif damage == "remove":
+        path.unlink()
+    else:
+        rewrite(path, b"" if damage == "empty" else path.read_bytes()[:-1])
+    with pytest.raises(DamagedFile) as caught:
+        sink.publish(NO_SPARK, 0, staged, parts)
+    assert str(path) in caught.value.message
+    assert "restore it from a copy" in str(caught.value.hint)
+    assert not published(tmp_path)
+    assert (staged / "stray.parquet").exists()
+
+
+def test_the_results_of_another_checkpoint_are_left_alone(tmp_path: Path) -> None:
+    opened(tmp_path, "me")
+    opened(tmp_path, "me")
+    with pytest.raises(BraidError, match="results of another checkpoint") as caught:
+        opened(tmp_path, "you")
+    assert str(tmp_path) in caught.value.message
+    assert "new folder" in str(caught.value.hint)
+
+
+def test_batches_of_a_run_that_nobody_knows_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "batch=0").mkdir()
+    with pytest.raises(BraidError, match="already holds batches") as caught:
+        opened(tmp_path)
+    assert "new folder" in str(caught.value.hint)
+    assert not (tmp_path / ".braid.json").exists()
+
+
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(BraidError, match="is a file") as caught:
+        opened(tmp_path / "file")
+    assert "folder" in str(caught.value.hint)
+
+
+def test_any_bit_that_flips_in_the_marker_is_found(tmp_path: Path) -> None:
+    opened(tmp_path)
+    marker = tmp_path / ".braid.json"
+    for at in range(marker.stat().st_size):
+        flip_bit(marker, at)
+        with pytest.raises(DamagedFile) as caught:
+            opened(tmp_path)
+        flip_bit(marker, at)
+    assert str(marker) in caught.value.message
+    assert "new folder for the results" in str(caught.value.hint)
+
+
+def test_results_staged_on_another_disk_by_an_earlier_run_are_brought_over(
+    tmp_path: Path,
+) -> None:
+    with small_disk(tmp_path / "old", "1m"):
+        before = opened(tmp_path / "old")
+        staged = before.stage(4)
+        parts = [written(staged, "a.parquet", 1)]
+        sink = opened(tmp_path / "new")
+        for _ in range(2):
+            sink.publish(NO_SPARK, 4, staged, parts)
+        assert published(tmp_path / "new") == {"batch=4/a.parquet": [1]}
+
+
+def test_a_disk_too_full_for_results_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "64k"):
+        sink = opened(tmp_path / "disk" / "out")
+        with pytest.raises(StorageFull) as caught:
+            written(sink.stage(0), "a.parquet", *range(50_000))
+        assert str(tmp_path / "disk") in caught.value.message
+        assert "free some space" in str(caught.value.hint)
+
+
+def test_results_in_memory_are_those_of_all_batches_in_order(tmp_path: Path) -> None:
+    sink = MemorySink()
+    sink.open(tmp_path, "me")
+    for batch in (0, 1):
+        staged = sink.stage(batch)
+        sink.publish(NO_SPARK, batch, staged, [written(staged, "a.parquet", batch, 5)])
+    assert sink.rows() == [{"v": 0}, {"v": 5}, {"v": 1}, {"v": 5}]
+
+
+def test_parts_in_folders_of_their_own_are_kept(tmp_path: Path) -> None:
+    part = written(tmp_path, "stream=a/x.parquet", 1)
+    keep_only(tmp_path, [part])
+    assert (tmp_path / "stream=a" / "x.parquet").exists()
