@@ -43,7 +43,7 @@ BATCH_S = 10  # so that rows of a batch meet those of two or three batches befor
 LATENESS_S = 2
 
 PATIENCE_S = 240  # for one step of a driver, on a machine that has other things to do
-_PAUSE_S = 0.02
+_PAUSE_S = 0.01
 _BRIEF_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # no JVM here lives to earn more
 _NUMBERS = 1_000_000  # row i of batch n has v = n * this + i
 _FIRST_LATE = 900_000  # rows from this i on come too late, and must not join
@@ -258,10 +258,11 @@ class Driver:
 
     def wait_for(self, name: str, count: int = 1) -> None:
         """Wait for so many events of a name, or for the driver's own end."""
-        wait_until(
-            lambda: len(self.events(name)) >= count or self.process.poll() is not None,
-            f"{count} events {name!r}",
-        )
+        self.wait_until(lambda: len(self.events(name)) >= count, f"{count} events {name!r}")
+
+    def wait_until(self, holds: Callable[[], bool], what: str) -> None:
+        """Wait for something to become true, or for the driver's own end."""
+        wait_until(lambda: holds() or self.process.poll() is not None, what)
 
     def kill(self) -> bool:
         """SIGKILL, to the driver alone; says whether it was still at work."""
@@ -310,7 +311,7 @@ def wait_until(holds: Callable[[], bool], what: str) -> None:
     """Wait for something to become true."""
     deadline = time.monotonic() + PATIENCE_S
     while not holds():
-        assert time.monotonic() < deadline, f"waited {PATIENCE_S} s in vain until {what}"
+        assert time.monotonic() < deadline, f"waited {PATIENCE_S} s in vain: {what}"
         time.sleep(_PAUSE_S)
 
 

@@ -391,6 +391,14 @@ def test_results_and_late_rows_in_one_folder_are_refused(
     assert_refused(braid(*place.command(), "--late", place.out), place.out, "late rows")
 
 
+@pytest.mark.parametrize("what", ["out", "checkpoint"])
+def test_a_place_that_may_not_be_written_is_named(
+    place: Place, braid: Callable[..., Told], what: str
+) -> None:
+    nowhere = place.file("a", 0) / "below a file"
+    assert_refused(braid(*place.command(**{what: nowhere})), nowhere, "may write to")
+
+
 # --- half way
 
 

@@ -4,7 +4,6 @@ import time
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 
 from braid.model.errors import BraidError
@@ -28,16 +27,9 @@ def reader(**options):
 
 
 @pytest.fixture(scope="module")
-def spark():
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
-    register(session)
-    yield session
-    session.stop()
+def spark(spark):
+    register(spark)
+    return spark
 
 
 def stream(spark, **options):

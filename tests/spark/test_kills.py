@@ -17,7 +17,7 @@ import pyspark
 import pytest
 
 from braid.model.failpoints import STEPS
-from tests.spark.kill_harness import Job, wait_until
+from tests.spark.kill_harness import Job
 
 KILLS = int(os.environ.get("BRAID_KILLS", "4"))
 SEED = int(os.environ.get("BRAID_KILLS_SEED", time.time_ns() % 1_000_000))
@@ -70,16 +70,25 @@ def test_a_driver_killed_at_random_moments_loses_and_doubles_nothing(tmp_path, s
         with Job(folder, seed=chance.randrange(10**6), batches=20, rows=300) as job:
             while kills < KILLS and len(job.published()) < job.batches:
                 driver = job.start()
-                if len(job.drivers) == 1:  # as the checkpoint is being made
-                    wait_until(job.checkpoint.exists, "there is a checkpoint folder")
-                    time.sleep(chance.uniform(0, 0.2))
-                else:
-                    driver.wait_for("started")
-                    driver.wait_for("batch", count=chance.randint(0, 4))
-                    time.sleep(chance.uniform(0, 1))
+                wait_for_a_moment(driver, chance, len(job.drivers))
                 kills += driver.kill()
                 job.check_published_is_whole()
             job.finish()
+
+
+def wait_for_a_moment(driver, chance, start):
+    """Any moment will do, but most of them are Spark's: so every other one is aimed at ours."""
+    if start == 1:  # as the checkpoint is being made
+        driver.wait_until(driver.job.checkpoint.exists, "there is a checkpoint folder")
+        time.sleep(chance.uniform(0, 0.2))
+        return
+    driver.wait_for("started")
+    driver.wait_for("batch", count=chance.randint(0, 4))
+    if start % 2:
+        time.sleep(chance.uniform(0, 1))
+    else:
+        driver.wait_until(lambda: any(driver.job.out.glob(".staging/*")), "results are staged")
+        time.sleep(chance.uniform(0, 0.1))
 
 
 @pytest.mark.timeout(300)

@@ -154,6 +154,8 @@ class FolderReader:
             with open(path, encoding="utf-8") as file:
                 line = file.readline()
             record = json.loads(line) if line.strip() else {}
+        except OSError as error:
+            raise BraidError(f"cannot read {path}: {error.strerror}", hint=MEND) from None
         except ValueError:
             record = None
         if not isinstance(record, dict):

@@ -122,6 +122,8 @@ def read_sealed(path: Path) -> dict[str, Any]:
         data = path.read_bytes()
     except FileNotFoundError:
         raise _damaged(path, "it is missing") from None
+    except OSError as error:
+        raise _damaged(path, f"it cannot be read ({error.strerror})") from None
     body = data[len(_seal(b"")) - len(_TAIL) : -len(_TAIL)]
     if data != _seal(body):
         raise _damaged(path, "its checksum does not match its contents")

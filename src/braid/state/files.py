@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
-from braid.model.errors import StorageFull
+from braid.model.errors import BraidError, StorageFull
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,16 +31,21 @@ def checksum(data: bytes | memoryview) -> str:
 
 @contextmanager
 def room_in(folder: Path | str) -> Iterator[None]:
-    """Turn "no space left" inside the block into one error that names the full place."""
+    """Turn "no space left" and "may not" inside the block into errors that name the place."""
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise StorageFull(
-            f"no space left in {folder}",
-            hint="free some space there and start again: nothing was lost",
-        ) from None
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageFull(
+                f"no space left in {folder}",
+                hint="free some space there and start again: nothing was lost",
+            ) from None
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR):
+            raise BraidError(
+                f"cannot write to {folder}: {error.strerror}",
+                hint="give a folder that you may write to, and start again",
+            ) from None
+        raise
 
 
 def write_whole(path: Path, *chunks: bytes | memoryview, durable: bool) -> None:

@@ -167,6 +167,9 @@ def section_bytes(path: Path, section: Section) -> memoryview:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except FileNotFoundError:
         raise DamagedFile(str(path), "it is missing", hint=hint) from None
+    except OSError as error:
+        finding = f"it cannot be read ({error.strerror})"
+        raise DamagedFile(str(path), finding, hint=hint) from None
     except ValueError:  # an empty file cannot be mapped
         raise DamagedFile(str(path), "it is empty", hint=hint) from None
     upper = section.offset + section.length

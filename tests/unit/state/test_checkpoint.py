@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from braid.model.errors import CheckpointError, DamagedFile, StorageFull
+from braid.model.errors import BraidError, CheckpointError, DamagedFile, StorageFull
 from braid.state.checkpoint import Checkpoint, Identity, is_owned, read_sealed, write_sealed
 from braid.state.commit import Commit, first_commit
 from tests.unit.state.making import flip_bit, rewrite, small_disk
@@ -212,7 +212,7 @@ def test_a_record_that_is_sealed_but_no_commit_is_damage(tmp_path: Path) -> None
 
 def test_a_disk_too_full_for_a_new_checkpoint_is_an_error_that_names_it(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", "16k"):
-        rewrite_all(tmp_path / "disk" / "ballast")
+        fill_up(tmp_path / "disk" / "ballast")
         with pytest.raises(StorageFull, match="disk") as caught:
             opened(tmp_path / "disk" / "c")
         assert "free some space" in str(caught.value.hint)
@@ -220,7 +220,33 @@ def test_a_disk_too_full_for_a_new_checkpoint_is_an_error_that_names_it(tmp_path
         opened(tmp_path / "disk" / "c").close()
 
 
-def rewrite_all(path: Path) -> None:
+def test_a_place_that_may_not_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(BraidError, match="cannot write to") as caught:
+        opened(tmp_path / "file" / "c")
+    assert str(tmp_path / "file" / "c") in caught.value.message
+    assert "may write to" in str(caught.value.hint)
+
+
+def test_a_disk_that_turned_read_only_is_named(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "64k"):
+        made(tmp_path / "disk" / "c")
+        subprocess.run(["mount", "-o", "remount,ro", tmp_path / "disk"], check=True)
+        with pytest.raises(BraidError, match="Read-only") as caught:
+            opened(tmp_path / "disk" / "c")
+        assert str(tmp_path / "disk" / "c") in caught.value.message
+
+
+def test_a_record_that_is_a_folder_is_damage(tmp_path: Path) -> None:
+    made(tmp_path)
+    (tmp_path / "commits" / "0.json").mkdir()
+    checkpoint = opened(tmp_path)
+    with pytest.raises(DamagedFile, match="cannot be read"):
+        checkpoint.last_commit()
+    checkpoint.close()
+
+
+def fill_up(path: Path) -> None:
     """Fill a small disk to the brim."""
     path.touch()
     with pytest.raises(OSError, match="No space left"):
