@@ -6,6 +6,7 @@ import datetime as dt
 from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
+from random import Random
 from typing import Any
 
 import duckdb
@@ -50,6 +51,7 @@ class Case:
     cuts: tuple[tuple[int, ...], ...]  # per stream: where each batch ends
     workers: int
     hash_bits: int
+    restarts: tuple[int, ...]  # before each batch: with how many workers, or 0 for none
 
     def batches(self) -> list[dict[int, pa.Table]]:
         batches = []
@@ -65,66 +67,81 @@ class Case:
         return counted(oracle(self.plan.query, self.rows, self.plan.wire.event_time))
 
 
+MOST_ROWS = {2: 24, 3: 14, 4: 8, 5: 6, 6: 5}
+"""Rows of a stream, by the number of streams; few, so that results do not explode."""
+
+
 @st.composite
-def cases(draw: st.DrawFn, most_rows: int = 14, most_batches: int = 6) -> Case:
-    """Everything the engine promises to get right, mixed at random."""
-    streams = draw(st.integers(2, 6))
-    kinds = KEYS[draw(st.sampled_from(sorted(KEYS)))]
-    lateness_ms = draw(st.sampled_from([0, 50, 1000]))
+def cases(draw: st.DrawFn, most_batches: int = 6) -> Case:
+    """Everything the engine promises to get right, mixed at random.
+
+    The shape of a case is Hypothesis's choice, and shrinks. The rest is drawn evenly from a
+    seed: left to Hypothesis, nine cases in ten would have no result at all.
+    """
+    streams = draw(st.sampled_from([2, 3, 2, 3, 4, 5, 6]))
+    # Counted down, for Hypothesis prefers small numbers to tell more than large ones.
+    most_rows = MOST_ROWS[streams] - draw(st.integers(0, MOST_ROWS[streams] - 1))
+    batches = most_batches - draw(st.integers(0, most_batches - 1))
+    groups = draw(st.sampled_from([1, 2, 7, 64, 512]))
+    workers = draw(st.integers(1, min(8, groups)))
+    lateness_ms = draw(st.sampled_from([0, 40, 1000]))
+    seed = draw(st.integers(0, 2**32))
+    # Hypothesis likes to draw the same seed again; with another shape it means other rows.
+    random = Random(f"{seed} {streams} {most_rows} {batches} {groups} {workers} {lateness_ms}")
+    kinds = KEYS[random.choice(sorted(KEYS))]
+    values = [_few(random, values, 8 // streams + 1) for _, values in kinds]
     refs, schemas, tables = [], {}, []
     for number in range(streams):
-        payload, values = draw(st.sampled_from(PAYLOADS))
+        payload, cells = random.choice(PAYLOADS)
         key = tuple(f"k{i}" for i in range(len(kinds)))
-        window_ms = draw(st.sampled_from([0, 20, 100, 400, 5000]))
+        window_ms = random.choice([0, 20, 100, 400, 400, 5000, 5000, 5000])
         refs.append(StreamRef(f"s{number}", f"s{number}", window_ms * 1000, key))
-        count = draw(st.integers(0, most_rows if streams < 4 else most_rows // 2))
+        count = random.randint(most_rows // 2, most_rows)
         columns = {
-            name: _column(draw, *kind, count) for name, kind in zip(key, kinds, strict=True)
+            name: pa.array(random.choices(some, k=count), kind)
+            for name, (kind, _), some in zip(key, kinds, values, strict=True)
         }
-        columns["ts"] = _times(draw, count, lateness_ms)
-        columns["v"] = pa.array(
-            draw(st.lists(st.sampled_from(values), min_size=count, max_size=count)), payload
-        )
+        columns["ts"] = _times(random, count, lateness_ms)
+        columns["v"] = pa.array(random.choices(cells, k=count), payload)
         tables.append(pa.table(columns))
         schemas[f"s{number}"] = tables[-1].schema
     output = [OutputColumn(f"v{n}", n, "v") for n in range(streams)]
     output += [OutputColumn(f"key{n}", n, "k0") for n in range(streams)]
     output += [OutputColumn(f"t{n}", n, "ts") for n in range(streams)]
     query = Query("random", tuple(refs), tuple(output))
-    groups = draw(st.sampled_from([1, 2, 7, 64, 512]))
-    batches = draw(st.integers(1, most_batches))
     return Case(
         JoinPlan(query, lay_out(query, schemas, "ts"), groups, lateness_ms * 1000),
         tuple(tables),
-        tuple(_cuts(draw, table.num_rows, batches) for table in tables),
-        draw(st.integers(1, min(8, groups))),
-        draw(st.sampled_from([2, 64])),
+        tuple(_cuts(random, table.num_rows, batches) for table in tables),
+        workers,
+        random.choice([2, 64]),
+        tuple(random.choice([0, 0, random.randint(1, min(8, groups))]) for _ in range(batches)),
     )
 
 
-def _column(draw: st.DrawFn, kind: pa.DataType, values: list[Any], count: int) -> pa.Array:
-    few = values[: draw(st.integers(1, len(values)))]
-    nulls = [None] if draw(st.booleans()) else []
-    cells = draw(st.lists(st.sampled_from(few + nulls), min_size=count, max_size=count))
-    return pa.array(cells, kind)
+def _few(random: Random, values: list[Any], most: int) -> list[Any]:
+    """Some of the values, which then meet often, and a null now and then."""
+    some = random.sample(values, random.randint(1, min(most, len(values))))
+    return some * 4 + [None] * random.choice([0, 0, 1, 4])
 
 
-def _times(draw: st.DrawFn, count: int, lateness_ms: int) -> pa.Array:
-    """Times in arrival order: no row is more than the lateness behind one before it."""
-    steps = draw(st.lists(st.sampled_from([0, 0, 1, 30, 200]), min_size=count, max_size=count))
-    behind = st.one_of(st.none(), st.integers(0, lateness_ms))
-    times, clock = [], 0
-    for step in steps:
-        clock += step
-        late = draw(behind) if draw(st.booleans()) else 0
-        moment = None if late is None else EPOCH + dt.timedelta(milliseconds=clock - late)
-        times.append(moment)
+def _times(random: Random, count: int, lateness_ms: int) -> pa.Array:
+    """Times in arrival order: no row is more than the lateness behind one before it.
+
+    All lie on a grid of 20 ms, as the windows do, so that many fall on a bound.
+    """
+    times: list[dt.datetime | None] = []
+    clock = 0
+    for _ in range(count):
+        clock += random.choice([0, 0, 20, 40, 200])
+        behind = random.choice([0, 0, lateness_ms, random.randint(0, lateness_ms // 20) * 20])
+        moment = EPOCH + dt.timedelta(milliseconds=clock - behind)
+        times.append(None if random.random() < 0.05 else moment)
     return pa.array(times, TIME)
 
 
-def _cuts(draw: st.DrawFn, rows: int, batches: int) -> tuple[int, ...]:
-    cuts = draw(st.lists(st.integers(0, rows), min_size=batches - 1, max_size=batches - 1))
-    return (*sorted(cuts), rows)
+def _cuts(random: Random, rows: int, batches: int) -> tuple[int, ...]:
+    return (*sorted(random.randint(0, rows) for _ in range(batches - 1)), rows)
 
 
 def oracle(query: Query, rows: tuple[pa.Table, ...], event_time: str) -> pa.Table:

@@ -85,7 +85,8 @@ def on_local_cluster(folder: Path) -> list[list[dict[str, Any]]]:
             join = random_join(seed, key=key)
             other = Road(join, folder / key, source, "parquet", spark)
             other.add_files(0, 1)
-            other.travel(join.workers[0])
+            if source == "parquet":
+                other.travel(join.workers[0])
             other.add_files(1)
             other.travel(join.workers[1])
             other.check()

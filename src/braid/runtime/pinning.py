@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import functions as F
 
 from braid.runtime.task import executor_name
 
@@ -95,11 +94,13 @@ def _place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _slot_keys(spark: SparkSession, workers: int) -> tuple[int, ...]:
     """For each partition, the smallest integer that Spark's hash partitioner sends there."""
-    upper = 64 * workers + 64
-    place = F.expr(f"pmod(hash(cast(id AS int)), {workers})").alias("place")
-    rows = spark.range(upper).groupBy(place).agg(F.min("id").alias("key")).collect()
-    found = {row["place"]: int(row["key"]) for row in rows}
-    return tuple(found[place] for place in range(workers))
+    keys = f"sequence(0, {64 * workers + 64})"  # in one row, which needs no shuffle to find out
+    row = spark.sql(f"SELECT transform({keys}, key -> pmod(hash(key), {workers}))").first()
+    assert row is not None, "a query of one row has a first"
+    smallest: dict[int, int] = {}
+    for key, place in enumerate(row[0]):
+        smallest.setdefault(place, key)
+    return tuple(smallest[place] for place in range(workers))
 
 
 def _executors(spark: SparkSession) -> int:
