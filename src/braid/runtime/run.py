@@ -203,7 +203,9 @@ class SparkFeed:
             if timeout_s is None:
                 self._query.awaitTermination()
                 return True
-            return bool(self._query.awaitTermination(max(1, round(timeout_s))))
+            least_s = max(timeout_s, 0.001)
+            # Spark takes fractions of a second, whatever its types say.
+            return bool(self._query.awaitTermination(least_s))  # type: ignore[arg-type]
         except Exception as fault:
             if self._failure is not None:
                 raise self._failure from None
