@@ -27,6 +27,7 @@ from braid.runtime.sinks import ParquetSink
 from braid.state import store as store_module
 from braid.state.checkpoint import Checkpoint, Identity, read_sealed
 from braid.state.commit import Commit
+from braid.state.names import NameList
 from tests.engine import Engine
 from tests.oracle.cases import counted, oracle
 from tests.unit.state.making import equal_join, flip_bit, quick_folder, rewrite, stream_rows
@@ -63,7 +64,8 @@ def stopped() -> Iterator[Path]:
         sink.open(engine.checkpoint.folder, engine.checkpoint.id)
         staged = sink.stage(engine.commit.batch)
         shutil.copytree(folder / "results" / str(engine.commit.batch), staged)
-        engine.checkpoint.write(replace(engine.commit, staged=str(staged)))
+        position = NameList.open(engine.checkpoint.names, None).append({"a": ["0.csv"]})
+        engine.checkpoint.write(replace(engine.commit, staged=str(staged), position=position))
         engine.checkpoint.close()
         for other in ("results", "memory", "disk"):
             shutil.rmtree(folder / other)
@@ -76,7 +78,7 @@ def start(folder: Path) -> None:
     checkpoint = Checkpoint.open(folder / "checkpoint", identity, NOTHING)
     try:
         commit = checkpoint.last_commit()
-        commit = replace(commit, staged=str(staging(folder)))  # the copy that we look at
+        NameList.open(checkpoint.names, commit.position)
         sink = ParquetSink(folder / "out")
         sink.open(checkpoint.folder, checkpoint.id)
         Coordinator(
@@ -94,10 +96,6 @@ def start(folder: Path) -> None:
         checkpoint.close()
 
 
-def staging(folder: Path) -> Path:
-    return next((folder / "out" / ".staging").iterdir(), folder / "published")
-
-
 def digest(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): xxhash.xxh3_64_hexdigest(path.read_bytes())
@@ -110,6 +108,8 @@ KINDS = {
     "a log file": "checkpoint/log/*.log",
     "the commit record": "checkpoint/commits/*.json",
     "the checkpoint's identity": "checkpoint/braid.json",
+    "the note of what was published": "checkpoint/published.json",
+    "the list of files read": "checkpoint/read.jsonl",
     "a staged part": "out/.staging/*/*.parquet",
     "the output's marker": "out/.braid.json",
 }
@@ -149,9 +149,7 @@ def test_damage_is_found_before_any_result_shows(
         assert_refused(folder, path)
 
 
-@pytest.mark.parametrize(
-    "kind", ["a log file", "the commit record", "the checkpoint's identity", "a staged part"]
-)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "the output's marker"])
 def test_a_missing_file_is_found_before_any_result_shows(stopped: Path, kind: str) -> None:
     with copied(stopped) as folder:
         path = next(folder.glob(KINDS[kind]))

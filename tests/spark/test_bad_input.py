@@ -344,7 +344,7 @@ def test_a_checkpoint_of_another_number_of_groups_is_left_alone(
     finished: Place, braid: Callable[..., Told]
 ) -> None:
     told = braid(*finished.command(), "--groups", "16")
-    assert_refused(told, finished.checkpoint, "groups were 256", "16")
+    assert_refused(told, finished.checkpoint, "another number of groups", "256", "16")
 
 
 def test_a_checkpoint_in_use_is_left_alone_until_it_is_free(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from braid.model.errors import BraidError
@@ -20,7 +22,7 @@ def start_spark(master: str) -> SparkSession:
     """A session on `master`; what the JVM writes to standard error goes to a file."""
     with _standard_error_to_file() as log:
         try:
-            return session(master)
+            spark = session(master)
         except BraidError:
             raise
         except Exception as error:
@@ -29,6 +31,8 @@ def start_spark(master: str) -> SparkSession:
                 f"Spark did not start on {master!r}: {reason}",
                 hint=f"check --master; what Spark wrote is in {log}",
             ) from None
+        atexit.register(Path(log).unlink, missing_ok=True)
+        return spark
 
 
 @contextmanager

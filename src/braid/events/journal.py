@@ -30,6 +30,7 @@ class Journal:
         if path is not None:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
+                _drop_torn_line(path)
                 self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - kept open
             except OSError as error:
                 raise _unwritable(str(path), error) from None
@@ -62,6 +63,16 @@ class Journal:
         """Close the file."""
         if self._file is not None:
             self._file.close()
+
+
+def _drop_torn_line(path: Path) -> None:
+    """Cut off a last line whose end a kill has kept from being written."""
+    if path.is_file():
+        with open(path, "rb+") as file:
+            whole = 0
+            for line in file:
+                whole += len(line) if line.endswith(b"\n") else 0
+            file.truncate(whole)
 
 
 def _unwritable(path: str, error: OSError) -> BraidError:

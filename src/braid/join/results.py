@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from braid.join.keys import key_from_hash
 from braid.join.plan import FIRST_STORED, JoinPlan
 from braid.state.commit import Part
-from braid.state.files import checksum, room_in
+from braid.state.files import checksum, room_in, sync_folder
 from braid.state.runs import Hashes, Times, hashes_of, times_of
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ class PartWriter:
             with open(path, "rb") as file:
                 os.fsync(file.fileno())
                 data = pa.memory_map(str(path)).read_buffer()
+            for folder in {path.parent, self.folder, self.folder.parent}:
+                sync_folder(folder)
         return Part(self.file, self.rows, data.size, checksum(memoryview(data)))
 
 

@@ -17,7 +17,8 @@ STEPS = (
     "log written",  # by a worker: rows are durable, but no commit names them
     "batch evaluated",  # by the driver: all workers have reported
     "commit written",  # by the driver: results are promised, but not yet to be seen
-    "results published",  # by the driver
+    "results published",  # by the driver: they are to be seen, but not yet noted as such
+    "publishing noted",  # by the driver
     "log swept",  # by the driver
 )
 """All steps, in the order in which a batch passes them."""

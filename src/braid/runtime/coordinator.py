@@ -86,15 +86,20 @@ class Coordinator:
     def publish_last(self, spark: SparkSession) -> None:
         """Show the last committed batch's results, unless that has been done.
 
-        Staged folders leave when they are published: one that is still there was not.
+        They are cleared away only when the checkpoint has the note that they were shown, so
+        results that are neither noted nor to be found are an error, not a silent gap.
         """
         commit = self.commit
-        for sink, staged, parts in (
-            (self.sink, commit.staged, commit.parts),
-            (self.late, commit.late_staged, commit.late_parts),
-        ):
-            if sink is not None and staged and Path(staged).exists():
-                sink.publish(spark, commit.batch, Path(staged), parts)
+        if self.checkpoint.is_published(commit.batch):
+            return
+        self.sink.publish(spark, commit.batch, Path(commit.staged), commit.parts)
+        if self.late is not None and commit.late_staged:
+            self.late.publish(spark, commit.batch, Path(commit.late_staged), commit.late_parts)
+        reach("results published", commit.batch)
+        self.checkpoint.note_published(commit.batch)
+        self.sink.clear()
+        if self.late is not None:
+            self.late.clear()
 
     def _evaluate(self, batch: _Batch) -> None:
         for tries_left in reversed(range(_TRIES)):
@@ -153,7 +158,7 @@ class Coordinator:
 
     def _publish(self, batch: _Batch) -> None:
         self.publish_last(batch.rows.sparkSession)
-        reach("results published", batch.number)
+        reach("publishing noted", batch.number)
 
     def _sweep(self, batch: _Batch) -> None:
         self.checkpoint.sweep(self.commit)

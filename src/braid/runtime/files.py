@@ -2,15 +2,16 @@
 
 Spark's own file source goes by the files' time of change, which copying scrambles. So Braid
 reads folders itself: each batch takes the next files of every stream, and the commit record
-notes the name that reading has come to. A batch that was not committed is simply read again.
+vouches for their names (`braid.state.names`). A batch that was not committed is read again.
 """
 
 from __future__ import annotations
 
 import json
+from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +22,7 @@ from braid.runtime.faults import MEND, explain_fault
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
@@ -196,61 +197,33 @@ def _other_columns(path: str, difference: str) -> BraidError:
 
 @dataclass(slots=True)
 class Shelf:
-    """The files of all streams, and how far they have been read.
+    """The files of all streams that are still to be read, in the order of their names.
 
-    The listing is taken once: a run reads what is there when it starts.
+    The listing is taken once: a run reads what is there when it starts. A file that came since
+    an earlier run is read now, wherever its name sorts.
     """
 
-    names: dict[str, list[str]]
+    left: Mapping[str, deque[str]]
     per_batch: Mapping[str, int]
-    read: dict[str, int]
 
     @classmethod
     def browse(
-        cls, streams: Mapping[str, FileStream], position: Mapping[str, Any] | None
+        cls, streams: Mapping[str, FileStream], read: Mapping[str, Collection[str]]
     ) -> Shelf:
-        """List the folders, and find the place where an earlier run stopped."""
-        names = {source: stream.names() for source, stream in streams.items()}
-        read = {
-            source: _already_read(streams[source], names[source], (position or {}).get(source))
-            for source in streams
+        """List the folders, without the files that earlier runs have read."""
+        left = {
+            source: deque(n for n in stream.names() if n not in read.get(source, ()))
+            for source, stream in streams.items()
         }
-        return cls(names, {s: stream.files_per_batch for s, stream in streams.items()}, read)
-
-    def left(self) -> int:
-        """How many files are still to be read."""
-        return sum(len(names) - self.read[source] for source, names in self.names.items())
+        return cls(left, {s: stream.files_per_batch for s, stream in streams.items()})
 
     def take(self) -> dict[str, list[str]]:
-        """The next files of each stream."""
+        """Take the next files of each stream off the shelf."""
         return {
-            source: names[self.read[source] : self.read[source] + self.per_batch[source]]
-            for source, names in self.names.items()
+            source: [names.popleft() for _ in range(min(self.per_batch[source], len(names)))]
+            for source, names in self.left.items()
         }
 
-    def advance(self, taken: Mapping[str, list[str]]) -> None:
-        """Note that files have been read."""
-        for source, names in taken.items():
-            self.read[source] += len(names)
-
-    def position_after(self, taken: Mapping[str, list[str]]) -> dict[str, Any]:
-        """What the commit record of a batch must say."""
-        position = {}
-        for source, names in self.names.items():
-            count = self.read[source] + len(taken[source])
-            position[source] = {"last": names[count - 1] if count else "", "count": count}
-        return position
-
-
-def _already_read(stream: FileStream, names: list[str], position: Any) -> int:
-    if position is None:
-        return 0
-    read = [name for name in names if name <= position["last"]]
-    if len(read) > position["count"]:
-        newest = max(read, key=lambda name: Path(stream.path(name)).stat().st_mtime)
-        raise BraidError(
-            f"{stream.path(newest)} sorts before {position['last']!r}, which an earlier run "
-            "has read already, so it would never be read",
-            hint="give it a name that sorts behind those, and start again",
-        )
-    return len(read)
+    def is_empty(self) -> bool:
+        """Whether all files have been taken."""
+        return not any(self.left.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from braid.runtime.split import tagged
 from braid.runtime.task import reclaim_memory, release_memory
 from braid.state.checkpoint import Checkpoint, Identity
 from braid.state.commit import BEFORE_FIRST, Commit, first_commit, reshared
+from braid.state.names import NameList
 
 if TYPE_CHECKING:
     import os
@@ -162,7 +163,7 @@ class ContinuousQuery:
         """
         workers = self._worker_count(workers)
         _check_range("groups", groups, MOST_GROUPS)
-        plan = JoinPlan(self.plan.query, self.plan.wire, groups, self.plan.lateness_us)
+        plan = replace(self.plan, groups=groups)
         folder = Path(checkpoint).absolute()
         first = first_commit(len(plan.streams), groups, workers)
         opened = Checkpoint.open(folder, _identity(plan), first)
@@ -190,7 +191,7 @@ class ContinuousQuery:
     ) -> Run:
         last = checkpoint.last_commit()
         commit = reshared(last, workers)
-        shelf = self._shelf(commit)
+        names = NameList.open(checkpoint.names, commit.position) if self.readers else None
         late_sink = None if late is None else ParquetSink(late)
         _check_apart(sink, late_sink)
         for place in (sink, late_sink):
@@ -222,17 +223,15 @@ class ContinuousQuery:
         _announce(coordinator, last)
         coordinator.publish_last(self.spark)
         checkpoint.sweep(commit)  # a batch that failed for a full disk must not fill it further
-        return run.follow(self._feed(coordinator, shelf, available_now))
-
-    def _shelf(self, commit: Commit) -> Shelf:
-        streams = {name: reader.stream for name, reader in self.readers.items()}
-        return Shelf.browse(streams, commit.position)
+        return run.follow(self._feed(coordinator, names, available_now))
 
     def _feed(
-        self, coordinator: Coordinator, shelf: Shelf, available_now: bool
+        self, coordinator: Coordinator, names: NameList | None, available_now: bool
     ) -> FolderFeed | SparkFeed:
-        if self.readers:
-            return FolderFeed(shelf, self._read_files, coordinator)
+        if names is not None:
+            folders = {name: reader.stream for name, reader in self.readers.items()}
+            shelf = Shelf.browse(folders, names.read)
+            return FolderFeed(shelf, names, self._read_files, coordinator)
         offsets = coordinator.checkpoint.folder / "spark"
         writer = tagged(self.plan, self.frames).writeStream
         writer = writer.option("checkpointLocation", str(offsets))

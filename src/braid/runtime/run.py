@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from braid.events import Journal
     from braid.runtime.coordinator import Coordinator
     from braid.runtime.files import Shelf
+    from braid.state.names import NameList
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +142,13 @@ class FolderFeed:
     def __init__(
         self,
         shelf: Shelf,
+        names: NameList,
         read: Callable[[Mapping[str, list[str]]], DataFrame],
         coordinator: Coordinator,
     ) -> None:
         """Start reading; `read` makes the wire's rows of some files."""
-        self._shelf, self._read, self._coordinator = shelf, read, coordinator
+        self._shelf, self._names = shelf, names
+        self._read, self._coordinator = read, coordinator
         self._stopping = threading.Event()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._work, name="braid", daemon=True)
@@ -153,12 +156,11 @@ class FolderFeed:
 
     def _work(self) -> None:
         try:
-            while self._shelf.left() and not self._stopping.is_set():
+            while not self._shelf.is_empty() and not self._stopping.is_set():
                 taken = self._shelf.take()
                 number = self._coordinator.commit.batch + 1
-                position = self._shelf.position_after(taken)
-                self._coordinator.on_batch(self._read(taken), number, position)
-                self._shelf.advance(taken)
+                rows = self._read(taken)
+                self._coordinator.on_batch(rows, number, self._names.append(taken))
         except Exception as failure:
             self._failure = failure
 

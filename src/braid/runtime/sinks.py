@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from braid.model.errors import BraidError, DamagedFile
 from braid.state.checkpoint import read_sealed, write_sealed
-from braid.state.files import checksum, room_in, sync_folder
+from braid.state.files import PENDING, checksum, room_in, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,13 +42,39 @@ class Sink(Protocol):
     ) -> None:
         """Show a committed batch's parts to the world; at least once, and idempotent."""
 
+    def clear(self) -> None:
+        """Remove all that is staged."""
 
-class ParquetSink:
+
+class _Staging:
+    """A folder with a folder for each attempt at a batch."""
+
+    _staging = Path()
+
+    def stage(self, batch: int) -> Path:
+        """A new folder; what earlier attempts left is removed."""
+        self.clear()
+        return self._staging / f"{batch}-{uuid.uuid4().hex[:8]}"
+
+    def clear(self) -> None:
+        """Remove all that is staged."""
+        if self._staging.is_dir():
+            for path in self._staging.iterdir():
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _found(self, staged: Path) -> Path:
+        """Where a staged folder is now; it may have moved with everything around it."""
+        here = self._staging / staged.name
+        return here if here.is_dir() else staged
+
+
+class ParquetSink(_Staging):
     """A folder `batch=N/` of Parquet files per batch, which appears by one rename."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         """Results go below `folder`."""
         self.folder = Path(folder).absolute()  # executors work in other folders
+        self._staging = self.folder / ".staging"  # on the same disk: a rename publishes
 
     def open(self, checkpoint: Path, checkpoint_id: str) -> None:
         """Make the folder ours."""
@@ -76,49 +102,34 @@ class ParquetSink:
                 hint="give a new folder for the results",
             )
 
-    @property
-    def _staging(self) -> Path:
-        return self.folder / ".staging"
-
-    def stage(self, batch: int) -> Path:
-        """A folder on the same disk, so that publishing is one rename."""
-        _clear(self._staging)
-        return self._staging / f"{batch}-{uuid.uuid4().hex[:8]}"
-
     def publish(
         self, spark: SparkSession, batch: int, staged: Path, parts: Sequence[Part]
     ) -> None:
         """Rename the staged folder, stripped of what no commit names, into place."""
         place = self.folder / f"batch={batch}"
         if parts and not place.exists():
+            staged = self._found(staged)
             keep_only(staged, parts)
             with room_in(self.folder):
                 os.rename(self._brought_here(staged), place)
             sync_folder(self.folder)
-        _clear(self._staging)
 
     def _brought_here(self, staged: Path) -> Path:
         """The staged folder, on our own disk though an earlier run had another for results."""
-        if staged.parent == self._staging:
-            return staged
         here = self._staging / staged.name
-        shutil.rmtree(here, ignore_errors=True)  # of a copy that was cut off
-        return shutil.copytree(staged, here)
+        if staged != here:
+            pending = here.with_name(f"{here.name}{PENDING}")
+            shutil.rmtree(pending, ignore_errors=True)  # of a copy that was cut off
+            shutil.copytree(staged, pending).rename(here)
+        return here
 
 
-class _StagedInCheckpoint:
+class _StagedInCheckpoint(_Staging):
     """What sinks have in common that keep no files of their own."""
-
-    _staging = Path()
 
     def open(self, checkpoint: Path, checkpoint_id: str) -> None:
         """Stage results beside the checkpoint."""
         self._staging = checkpoint / "results"
-
-    def stage(self, batch: int) -> Path:
-        """A folder inside the checkpoint."""
-        _clear(self._staging)
-        return self._staging / f"{batch}-{uuid.uuid4().hex[:8]}"
 
 
 class CallbackSink(_StagedInCheckpoint):
@@ -136,9 +147,9 @@ class CallbackSink(_StagedInCheckpoint):
         self, spark: SparkSession, batch: int, staged: Path, parts: Sequence[Part]
     ) -> None:
         """Call the function; its results stay readable until it returns."""
+        staged = self._found(staged)
         keep_only(staged, parts)
         self.function(spark.read.parquet(str(staged)), batch)
-        _clear(self._staging)
 
 
 class MemorySink(_StagedInCheckpoint):
@@ -152,9 +163,9 @@ class MemorySink(_StagedInCheckpoint):
         self, spark: SparkSession, batch: int, staged: Path, parts: Sequence[Part]
     ) -> None:
         """Read the parts into memory."""
+        staged = self._found(staged)
         keep_only(staged, parts)
         self.batches[batch] = pa.concat_tables(pq.read_table(staged / p.file) for p in parts)
-        _clear(self._staging)
 
     def table(self) -> pa.Table:
         """All results so far."""
@@ -207,10 +218,3 @@ def _owner(marker: Path) -> str | None:
         hint = "restore it from a copy, or give a new folder for the results"
         raise DamagedFile(str(marker), damage.finding, hint=hint) from None
     return owner
-
-
-def _clear(folder: Path) -> None:
-    """Remove the staged folders of attempts that came to nothing, or of a published batch."""
-    if folder.is_dir():
-        for path in folder.iterdir():
-            shutil.rmtree(path, ignore_errors=True)

@@ -4,6 +4,8 @@
     lock            held by the process that runs the query
     commits/N.json  the commit record of batch N; the newest is the truth
     log/            the sections that it names
+    published.json  the last batch whose results the sink has taken
+    read.jsonl      the files read so far, where Braid reads folders itself
     spark/          Spark's own offsets, where Spark reads the sources
 
 It holds JSON and Arrow only. Nothing from it is ever unpickled or evaluated.
@@ -17,12 +19,12 @@ import os
 import re
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from braid.model.errors import CheckpointError, DamagedFile
 from braid.state.commit import BEFORE_FIRST, Commit
-from braid.state.files import PENDING, checksum, room_in, sync_folder, write_whole
+from braid.state.files import PENDING, checksum, room_in, write_whole
 from braid.state.store import section_bytes
 
 if TYPE_CHECKING:
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
 
 _FORMAT = 1
 _NEW_FOLDER = "give a new folder to --checkpoint to start from the beginning"
+_NOUNS = {"query": "query", "columns": "set of columns", "groups": "number of groups"}
 _TAIL = b"}\n"
+_PUBLISHED = "published.json"
 _COMMIT_NAME = re.compile(r"-?\d+\.json")
 _LOCK_TRIES, _LOCK_PAUSE_S = 5, 0.1  # others may test the lock for an instant
 
@@ -105,6 +109,23 @@ class Checkpoint:
         """Make a commit record the newest one."""
         _write_commit(self.folder, commit)
 
+    @property
+    def names(self) -> Path:
+        """The list of files read."""
+        return self.folder / "read.jsonl"
+
+    def is_published(self, batch: int) -> bool:
+        """Whether the sink has taken a batch's results."""
+        path = self.folder / _PUBLISHED
+        published = read_sealed(path).get("batch")
+        if not isinstance(published, int):
+            raise _damaged(path, "it does not name a batch")
+        return published >= batch
+
+    def note_published(self, batch: int) -> None:
+        """Note that the sink has taken a batch's results; they may be cleared away then."""
+        _write_published(self.folder, batch)
+
     def sweep(self, commit: Commit) -> None:
         """Remove what the newest commit record does not need."""
         needed = {section.file for section in commit.sections()}
@@ -153,7 +174,12 @@ def _refuse_foreign(folder: Path) -> None:
         if {path.name for path in folder.glob("commits/*.json")} - {_commit_name(BEFORE_FIRST)}:
             raise _damaged(folder / "braid.json", "it is missing")
         # A first start that was cut off leaves only these behind.
-        strangers = {path.name for path in folder.iterdir()} - {"lock", "commits", "log"}
+        strangers = {path.name for path in folder.iterdir()} - {
+            "lock",
+            "commits",
+            "log",
+            _PUBLISHED,
+        }
         strangers = {name for name in strangers if not name.endswith(PENDING)}
         if strangers:
             raise CheckpointError(
@@ -206,15 +232,11 @@ def _identify(folder: Path, identity: Identity, first: Commit) -> str:
             f"format {_FORMAT}",
             hint=f"run it with the Braid that made it, or {_NEW_FOLDER}",
         )
-    for field, name in (("query", "query"), ("columns", "columns"), ("groups", "groups")):
-        ours = getattr(identity, field)
-        if known.get(field) != ours:
+    for name, ours in asdict(identity).items():
+        if known.get(name) != ours:
             raise CheckpointError(
-                f"the checkpoint {folder} is of another query: its {name} were "
-                f"{known.get(field)}, and now they are {ours}"
-                if field != "query"
-                else f"the checkpoint {folder} is of another query:\n"
-                f"  it was {known.get(field)}\n  now is {ours}",
+                f"the checkpoint {folder} was made with another {_NOUNS[name]}:\n"
+                f"  it was {known.get(name)}\n  now is {ours}",
                 hint=f"run it with what it was made with, or {_NEW_FOLDER}",
             )
     return str(known["id"])
@@ -224,21 +246,19 @@ def _create(folder: Path, identity: Identity, first: Commit) -> str:
     with room_in(folder):
         (folder / "commits").mkdir(exist_ok=True)
     _write_commit(folder, first)
-    made = {
-        "format": _FORMAT,
-        "id": uuid.uuid4().hex[:16],
-        "query": identity.query,
-        "columns": identity.columns,
-        "groups": identity.groups,
-    }
+    _write_published(folder, first.batch)
+    name = uuid.uuid4().hex[:16]
     # Last: a folder without it is no checkpoint yet.
-    write_sealed(folder / "braid.json", made)
-    sync_folder(folder)
-    return str(made["id"])
+    write_sealed(folder / "braid.json", {"format": _FORMAT, "id": name, **asdict(identity)})
+    return name
 
 
 def _write_commit(folder: Path, commit: Commit) -> None:
     write_sealed(folder / "commits" / _commit_name(commit.batch), commit.to_json())
+
+
+def _write_published(folder: Path, batch: int) -> None:
+    write_sealed(folder / _PUBLISHED, {"batch": batch})
 
 
 def _commit_name(batch: int) -> str:

@@ -41,8 +41,8 @@ class Commit:
     """What a batch left behind.
 
     `staged` is the folder that the workers wrote `parts` into; publishing them is the one thing
-    still to be done after a commit. `position` is the source's own note of what has been read;
-    None where Spark keeps it.
+    still to be done after a commit. `position` is that of the list of files read; None
+    where Spark reads the sources.
     """
 
     batch: int

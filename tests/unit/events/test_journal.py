@@ -37,6 +37,16 @@ def test_events_are_appended_to_a_file_line_by_line_as_they_happen(tmp_path: Pat
     assert [record["event"] for record in records] == ["retried", "finished"] * 2
 
 
+def test_a_line_that_a_kill_left_unfinished_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text('{"event": "started"}\n{"event": "ba')
+    journal = Journal(path)
+    journal.add(END)
+    journal.close()
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [record["event"] for record in records] == ["started", "finished"]
+
+
 def test_a_place_that_cannot_be_written_is_named_with_a_cure(tmp_path: Path) -> None:
     with pytest.raises(BraidError, match="cannot write events to") as caught:
         Journal(tmp_path)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,16 +22,14 @@ def fill(folder: Path, *names: str) -> Path:
     return folder
 
 
-def browse(position: dict[str, Any] | None = None, **folders: Path) -> Shelf:
-    return Shelf.browse({name: files(folder) for name, folder in folders.items()}, position)
+def browse(read: dict[str, set[str]] | None = None, **folders: Path) -> Shelf:
+    return Shelf.browse({name: files(folder) for name, folder in folders.items()}, read or {})
 
 
 def read_all(shelf: Shelf) -> list[dict[str, list[str]]]:
     batches = []
-    while shelf.left():
-        taken = shelf.take()
-        batches.append(taken)
-        shelf.advance(taken)
+    while not shelf.is_empty():
+        batches.append(shelf.take())
     return batches
 
 
@@ -51,56 +49,33 @@ def test_files_of_no_known_format_and_hidden_ones_are_not_read(tmp_path: Path) -
 def test_a_batch_takes_some_files_of_every_stream_that_has_them(tmp_path: Path) -> None:
     a = fill(tmp_path / "a", "0.csv", "1.csv", "2.csv")
     b = fill(tmp_path / "b", "0.csv")
-    shelf = Shelf.browse({"a": files(a, 2), "b": files(b)}, None)
+    shelf = Shelf.browse({"a": files(a, 2), "b": files(b)}, {})
     assert read_all(shelf) == [
         {"a": ["0.csv", "1.csv"], "b": ["0.csv"]},
         {"a": ["2.csv"], "b": []},
     ]
 
 
-def test_reading_goes_on_where_the_commit_says(tmp_path: Path) -> None:
-    folder = fill(tmp_path, "0.csv", "1.csv", "2.csv", "3.csv")
-    shelf = browse(a=folder)
-    taken = shelf.take()
-    shelf.advance(taken)
-    position = shelf.position_after(shelf.take())
-    fill(tmp_path, "4.csv")
-    rest = read_all(browse(position, a=folder))
+def test_files_that_were_read_are_not_read_again(tmp_path: Path) -> None:
+    folder = fill(tmp_path, "0.csv", "1.csv", "2.csv", "3.csv", "4.csv")
+    rest = read_all(browse({"a": {"0.csv", "1.csv"}}, a=folder))
     assert [batch["a"] for batch in rest] == [["2.csv"], ["3.csv"], ["4.csv"]]
 
 
-def test_a_batch_that_was_not_committed_is_read_again(tmp_path: Path) -> None:
-    shelf = browse(a=fill(tmp_path, "0.csv", "1.csv"))
-    assert shelf.take() == shelf.take() == {"a": ["0.csv"]}
-
-
 def test_a_stream_of_which_nothing_was_read_starts_at_its_first_file(tmp_path: Path) -> None:
-    a, b = fill(tmp_path / "a", "0.csv"), tmp_path / "b"
-    b.mkdir()
-    shelf = browse(a=a, b=b)
-    position = shelf.position_after(shelf.take())
-    fill(b, "0.csv")
-    assert read_all(browse(position, a=a, b=b)) == [{"a": [], "b": ["0.csv"]}]
+    a, b = fill(tmp_path / "a", "0.csv"), fill(tmp_path / "b", "0.csv")
+    assert read_all(browse({"a": {"0.csv"}}, a=a, b=b)) == [{"a": [], "b": ["0.csv"]}]
 
 
-def test_files_that_were_read_may_be_cleared_away(tmp_path: Path) -> None:
-    folder = fill(tmp_path, "0.csv", "1.csv", "2.csv")
-    shelf = browse(a=folder)
-    shelf.advance(shelf.take())
-    position = shelf.position_after(shelf.take())
-    (folder / "0.csv").unlink()
-    assert read_all(browse(position, a=folder)) == [{"a": ["2.csv"]}]
-
-
-def test_a_file_that_sorts_before_what_was_read_is_refused_by_name(tmp_path: Path) -> None:
-    folder = fill(tmp_path, "1.csv", "3.csv")
-    shelf = browse(a=folder)
-    shelf.advance(shelf.take())
-    position = shelf.position_after(shelf.take())
-    (folder / "2.csv").touch()
-    with pytest.raises(BraidError, match=r"2\.csv sorts before '3\.csv'") as caught:
-        browse(position, a=folder)
-    assert "sorts behind" in str(caught.value.hint)
+def test_a_file_that_came_late_is_read_though_others_behind_it_were_removed(
+    tmp_path: Path,
+) -> None:
+    folder = fill(tmp_path, "2.csv", "3.csv", "4.csv")
+    (folder / "3.csv").unlink()
+    assert read_all(browse({"a": {"1.csv", "3.csv"}}, a=folder)) == [
+        {"a": ["2.csv"]},
+        {"a": ["4.csv"]},
+    ]
 
 
 @pytest.mark.parametrize(
