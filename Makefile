@@ -3,9 +3,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/setup.stamp
+EXAMPLES := .venv/examples.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench kills clean
+.PHONY: help setup demo nexmark flights test lint bench cases kills fuzz clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
@@ -14,6 +15,12 @@ setup: $(SETUP)  ## .venv with the braid command and the developers' tools, and 
 
 demo: $(SETUP)  ## a join that adapts, on the screen
 	$(BIN)/braid demo
+
+nexmark: $(SETUP)  ## queries of the NEXMark benchmark, compared with DuckDB
+	$(BIN)/python -m examples.nexmark.run
+
+flights: $(EXAMPLES)  ## a year of flights, weather and planes, compared with DuckDB
+	$(BIN)/python -m examples.flights.run
 
 test: $(SETUP)  ## all tests
 	$(BIN)/pytest
@@ -27,9 +34,16 @@ lint: $(SETUP)  ## style, types, and which room may import which
 bench: $(SETUP)  ## Braid beside its peers (in .venv-peers), and how it grows
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.growth
+	$(BIN)/python -m bench.forms
+
+cases: $(SETUP)  ## the long campaign of random queries under all plans
+	BRAID_CASES=20 $(BIN)/pytest --timeout 7200 tests/oracle/test_plans_agree_with_duckdb.py
 
 kills: $(SETUP)  ## the long campaign of killed processes
 	BRAID_KILLS=24 $(BIN)/pytest -m kills tests/spark
+
+fuzz: $(SETUP)  ## 100,000 mutated queries: each binds, or is an error that points at its fault
+	BRAID_FUZZ=$${BRAID_FUZZ:-100000} $(BIN)/pytest --timeout 3600 tests/laws/test_cql_fuzz.py
 
 clean:  ## away with all that these targets made
 	rm -rf .venv .venv-peers .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
@@ -41,4 +55,8 @@ $(SETUP): pyproject.toml tools/venv.sh tools/java.sh
 	tools/venv.sh $(PYTHON) .venv
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	tools/java.sh $(BIN)/python
+	@touch $@
+
+$(EXAMPLES): $(SETUP)
+	$(BIN)/python -m pip install --quiet --editable '.[examples]'
 	@touch $@

@@ -7,44 +7,60 @@ log, no state, no results: nothing that joins in Python on Spark can be faster t
 
 from __future__ import annotations
 
+import datetime as dt
 import time
-from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import braid
 from bench.measurement import Progress, argument_parser, measure
-from bench.workload import STREAMS, WINDOW_MS, link_prefix
+from bench.workload import STREAMS, WINDOW_MS, batch_files, link_prefix
 from braid.runtime.files import Shelf
 from braid.runtime.pinning import drop_anchor
 from braid.runtime.session import quiet
-from braid.runtime.split import slot_expression, tagged
+from braid.runtime.split import slot_expression
 from braid.state.commit import equal_shares
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from braid import ContinuousQuery
 
 WORKERS, GROUPS = 2, 256
-QUERY = (
-    "SELECT a.k, a.v AS va, b.v AS vb, c.v AS vc FROM "
-    + ", ".join(f"{stream} [RANGE {WINDOW_MS} MILLISECONDS]" for stream in STREAMS)
-    + " WHERE a.k = b.k AND b.k = c.k"
-)
+_FROM = " FROM " + ", ".join(f"{s} [RANGE {WINDOW_MS} MILLISECONDS]" for s in STREAMS)
+_COLUMNS = "a.k, a.v AS va, b.v AS vb, c.v AS vc"
+_JOIN = f"SELECT {_COLUMNS}{_FROM} WHERE a.k = b.k AND b.k = c.k"
+_ONE_IN_100 = "".join(f" AND {stream}.v % 100 = 0" for stream in STREAMS)
+FORMS = {
+    "join": _JOIN,
+    "chain": f"SELECT {_COLUMNS}{_FROM} WHERE a.k = b.k AND b.j = c.j",
+    "filtered": _JOIN + _ONE_IN_100,
+    "grouped": _JOIN.replace(
+        _COLUMNS, "a.v % 100 AS part, count(*) AS n, sum(b.v) AS s"
+    ).replace("MILLISECONDS]", "MILLISECONDS SLIDE 1 SECOND]", 1)
+    + " GROUP BY a.v % 100",
+}
+"""Queries over the same rows; the first is the one that all systems run."""
 
 
-def measure_braid(input_dir: Path, out_dir: Path, pass_through: bool) -> Progress:
+def measure_braid(input_dir: Path, out_dir: Path, form: str, pass_through: bool) -> Progress:
     """Join all files, one of each stream per batch, into Parquet; or only move them."""
     a, b, c = (braid.files(input_dir / stream) for stream in STREAMS)
-    query = braid.query(QUERY, event_time="ts", a=a, b=b, c=c)
-    return _pass_through(query) if pass_through else _join(query, out_dir)
+    query = braid.query(FORMS[form], event_time="ts", a=a, b=b, c=c)
+    if pass_through:
+        return _pass_through(query)
+    files = [batch_files(input_dir, stream) for stream in STREAMS]
+    per_batch = [
+        sum(pq.read_metadata(p).num_rows for p in paths) for paths in zip(*files, strict=True)
+    ]
+    return _join(query, out_dir, per_batch)
 
 
-def _join(query: ContinuousQuery, out_dir: Path) -> Progress:
+def _join(query: ContinuousQuery, out_dir: Path, per_batch: Sequence[int]) -> Progress:
     run = query.start(
         checkpoint=out_dir / "checkpoint",
         sink=braid.sinks.parquet(out_dir / "results"),
@@ -52,28 +68,31 @@ def _join(query: ContinuousQuery, out_dir: Path) -> Progress:
         groups=GROUPS,
     )
     run.await_termination()
+    first, *_ = run.events()
     batches = [event for event in run.events() if event["event"] == "batch"]
-    seconds = accumulate(batch["elapsed_ms"] / 1000 for batch in batches)
-    rows = accumulate(batch["input_rows"] for batch in batches)
-    return Progress(list(zip(seconds, rows, strict=True)), run.progress.output_rows)
+    began = dt.datetime.fromisoformat(first["at"])
+    ends = (dt.datetime.fromisoformat(batch["at"]) for batch in batches)
+    seconds = ((end - began).total_seconds() for end in ends)
+    # What was read counts, not what passed a filter. The last batch of a grouped query closes
+    # groups, and reads nothing.
+    rows = accumulate(per_batch)
+    return Progress(list(zip(seconds, rows, strict=False)), run.progress.output_rows)
 
 
 def _pass_through(query: ContinuousQuery) -> Progress:
-    plan = replace(query.plan, groups=GROUPS)
-    shelf = Shelf.browse({name: r.stream for name, r in query.readers.items()}, None)
+    plan = query.plan(groups=GROUPS)
+    shelf = Shelf.browse({name: r.stream for name, r in query.readers.items()}, {})
     anchor = drop_anchor(query.spark, WORKERS)
     quiet(query.spark, WORKERS)
-    slot = slot_expression(plan, equal_shares(GROUPS, WORKERS), anchor.slot_keys)
-    curve, rows, seconds = [], 0, 0.0
-    while shelf.left():
-        began = time.monotonic()
+    slot = slot_expression(plan, 0, [equal_shares(GROUPS, WORKERS)], anchor.slot_keys)
+    parts = query.split(plan)
+    curve, rows, began = [], 0, time.monotonic()
+    while not shelf.is_empty():
         taken = shelf.take()
         frames = {n: r.read(taken[n], ["ts", "k", "v"]) for n, r in query.readers.items()}
-        split = anchor.pin(tagged(plan, frames).selectExpr("*", f"{slot} AS slot"))
+        split = anchor.pin(parts.tagged(frames).selectExpr("*", f"{slot} AS slot"))
         rows += sum(row["rows"] for row in split.mapInArrow(_count, "rows bigint").collect())
-        shelf.advance(taken)
-        seconds += time.monotonic() - began
-        curve.append((seconds, rows))
+        curve.append((time.monotonic() - began, rows))
     return Progress(curve, 0)
 
 
@@ -86,10 +105,13 @@ def main() -> None:
     """Run as a script."""
     parser = argument_parser(__doc__)
     parser.add_argument("--pass-through", action="store_true")
+    parser.add_argument("--form", choices=FORMS, default="join")
     arguments = parser.parse_args()
     braid.session("local[2]", spark_driver_memory="8g")  # what its peers get
     source = link_prefix(arguments.input_dir, arguments.output_dir / "input", arguments.batches)
-    progress = measure_braid(source, arguments.output_dir, arguments.pass_through)
+    progress = measure_braid(
+        source, arguments.output_dir, arguments.form, arguments.pass_through
+    )
     system = "braid-pass-through" if arguments.pass_through else "braid"
     notes = "rows counted, not joined" if arguments.pass_through else "Parquet to Parquet"
     measure(system, progress, arguments, f"2 workers, 256 groups; {notes}").print()

@@ -1,8 +1,9 @@
 """How a batch's time grows with the state and with the number of groups, and what state weighs.
 
-Three questions, each answered by steady-state batches of the same 150 k rows:
+Four questions, each answered by steady-state batches of the same 150 k rows:
 
 * four times the state (window and keys four times as large, so results per row stay the same);
+* the same for a tree: a chain on two keys, which keeps intermediate results;
 * 512 groups in place of 8;
 * bytes of state per live row, over the bytes that those rows take as plain Arrow columns.
 
@@ -16,7 +17,7 @@ import json
 import shutil
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -36,9 +37,10 @@ ROW_BYTES = 3 * 8  # ts, k, v as plain Arrow columns
 
 @dataclass(frozen=True)
 class Load:
-    """A window, in seconds, and streams long enough to fill it."""
+    """A window, in seconds, and streams long enough to fill it; a tree joins on two keys."""
 
     window_s: int
+    is_tree: bool = False
 
     @property
     def files(self) -> int:
@@ -48,7 +50,8 @@ class Load:
     def query(self) -> str:
         streams = ", ".join(f"{s} [RANGE {self.window_s} SECONDS]" for s in STREAMS)
         columns = "a.k, a.v AS va, b.v AS vb, c.v AS vc"
-        return f"SELECT {columns} FROM {streams} WHERE a.k = b.k AND b.k = c.k"
+        last = "b.j = c.j" if self.is_tree else "b.k = c.k"
+        return f"SELECT {columns} FROM {streams} WHERE a.k = b.k AND {last}"
 
     def write(self, folder: Path) -> Path:
         """The streams as folders of files; keys such that a row brings about one result."""
@@ -58,10 +61,11 @@ class Load:
             (folder / stream).mkdir(parents=True)
             for number in range(self.files):
                 times = np.sort(random.integers(0, span_us, ROWS_PER_FILE)) + number * span_us
-                keys = random.integers(0, RATE * self.window_s, ROWS_PER_FILE)
+                most = RATE * self.window_s
                 columns = {
                     "ts": pa.array(times).cast(pa.timestamp("us", "UTC")),
-                    "k": keys,
+                    "k": random.integers(0, most, ROWS_PER_FILE),
+                    "j": random.integers(0, most, ROWS_PER_FILE),
                     "v": np.arange(ROWS_PER_FILE),
                 }
                 pq.write_table(pa.table(columns), folder / stream / f"{number:05d}.parquet")
@@ -106,17 +110,20 @@ def main() -> None:
     small, large = Load(50), Load(200)
     with tempfile.TemporaryDirectory(prefix="braid-growth-") as name:
         root = Path(name)
-        inputs = {load: load.write(root / f"window{load.window_s}") for load in (small, large)}
+        for load in (small, large):
+            load.write(root / f"window{load.window_s}")
         cases = {
             "base": (small, 256),
             "four times the state": (large, 256),
+            "tree": (replace(small, is_tree=True), 256),
+            "tree, four times the state": (replace(large, is_tree=True), 256),
             "8 groups": (small, 8),
             "512 groups": (small, 512),
         }
         best: dict[str, Measured] = {}
         for _ in range(ROUNDS):
             for case, (load, groups) in cases.items():
-                seen = measure(load, inputs[load], root / "run", groups)
+                seen = measure(load, root / f"window{load.window_s}", root / "run", groups)
                 best[case] = min(seen, best.get(case, seen), key=lambda m: m.batch_ms)
     report(best)
 
@@ -129,12 +136,16 @@ def report(best: dict[str, Measured]) -> None:
             best["four times the state"].batch_ms / best["base"].batch_ms,
             1.25,
         ),
+        "tree, four times the state": (
+            best["tree, four times the state"].batch_ms / best["tree"].batch_ms,
+            1.25,
+        ),
         "512 groups to 8": (best["512 groups"].batch_ms / best["8 groups"].batch_ms, 1.15),
         "state bytes to Arrow bytes": (best["base"].state_bytes / (live_rows * ROW_BYTES), 1.6),
     }
     for case, seen in best.items():
         print(
-            f"{case:>22}: {seen.batch_ms:5.0f} ms a batch, {seen.results:,.0f} results, "
+            f"{case:>26}: {seen.batch_ms:5.0f} ms a batch, {seen.results:,.0f} results, "
             f"{seen.state_rows:,} rows of state in {seen.state_bytes / 1e6:.1f} MB"
         )
     for name, (ratio, mark) in ratios.items():

@@ -1,9 +1,9 @@
 """The one input that every system joins, and the files that hold it.
 
-Three streams `a`, `b`, `c` of `(ts, k, v)`, sorted by time, as directories of Parquet files
+Three streams `a`, `b`, `c` of `(ts, k, j, v)`, sorted by time, as directories of Parquet files
 whose name order is the arrival order: file *n* of each stream together are batch *n*. The
 query is `a ⋈ b ⋈ c` on `k`, with all timestamps within ten seconds of one another (both ends
-count).
+count). `bench.forms` has other queries over the same rows, which join on `j` as well.
 
 **Rows.** Arrivals are uniform over event time, keys are uniform over `rate x window` values.
 A triple then has `3 window²` of room, so `rate³ x 3 window² / keys²` results come per second
@@ -41,7 +41,14 @@ if TYPE_CHECKING:
 STREAMS = ("a", "b", "c")
 WINDOW_MS = 10_000
 EPOCH_MS = 1_704_067_200_000  # 2024-01-01T00:00:00Z
-SCHEMA = pa.schema([("ts", pa.timestamp("us", tz="UTC")), ("k", pa.int64()), ("v", pa.int64())])
+SCHEMA = pa.schema(
+    [
+        ("ts", pa.timestamp("us", tz="UTC")),
+        ("k", pa.int64()),
+        ("j", pa.int64()),
+        ("v", pa.int64()),
+    ]
+)
 MERGED_COLUMNS = ("tag", "ts_ms", "k", "v")
 
 
@@ -82,8 +89,8 @@ class Setting:
 SETTINGS = {
     setting.name: setting
     for setting in (
-        Setting("150k", rows_per_file=50_000, files=80, rows_per_second=10_000),
-        Setting("1500k", rows_per_file=500_000, files=8, rows_per_second=10_000),
+        Setting("150k", rows_per_file=50_000, files=120, rows_per_second=10_000),
+        Setting("1500k", rows_per_file=500_000, files=12, rows_per_second=10_000),
         Setting("1500k-dense", rows_per_file=500_000, files=8, rows_per_second=100_000),
     )
 }
@@ -96,7 +103,9 @@ def stream_rows(setting: Setting, position: int) -> pa.Table:
     span_ms = count * 1000 // setting.rows_per_second
     ts_ms = EPOCH_MS + np.sort(random.integers(0, span_ms, count))
     keys = random.integers(0, setting.keys, count)
-    columns = [pa.array(ts_ms * 1000), pa.array(keys), pa.array(np.arange(count))]
+    others = random.integers(0, setting.keys, count)
+    columns = [ts_ms * 1000, keys, others, np.arange(count)]
+    columns = [pa.array(column) for column in columns]
     return pa.table([columns[0].cast(SCHEMA.field("ts").type), *columns[1:]], schema=SCHEMA)
 
 
@@ -104,7 +113,7 @@ def make_input(setting: Setting, root: Path) -> Path:
     """Write the input below `root` unless it is there already; return its directory."""
     target = root / f"{setting.name}-{setting.rows_per_file}"
     manifest = target / "manifest.json"
-    wanted = asdict(setting)
+    wanted = asdict(setting) | {"columns": SCHEMA.names}
     if manifest.exists() and json.loads(manifest.read_text()) == wanted:
         return target
     shutil.rmtree(target, ignore_errors=True)

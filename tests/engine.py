@@ -1,11 +1,12 @@
 """Braid without Spark: the real workers, ladders and checkpoint, driven in one process.
 
-Only the split is made here (in NumPy instead of Catalyst), so that laws can be tried on
-hundreds of random cases.
+Only the split and the shuffles are made here (in NumPy instead of Catalyst), so that laws can
+be tried on hundreds of random cases.
 """
 
 from __future__ import annotations
 
+import json
 import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,19 +16,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
-from braid.join.arrivals import wire_schema
+from braid.join.closing import closing_us
 from braid.join.outcome import next_commit
-from braid.join.wire import TAG_BITS
-from braid.join.worker import Report, Step, evaluate
+from braid.join.outgoing import hashed_slots
+from braid.join.report import Report
+from braid.join.wire import NULL_KEY, NULL_TIME, REPORT, TAG_BITS, TAGS
+from braid.join.worker import Step, evaluate
 from braid.state.checkpoint import Checkpoint, Identity
 from braid.state.commit import Commit, first_commit, reshared
 from braid.state.runs import group_of
 from braid.state.store import DISK, MEMORY, Ownership, RunStore
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from braid.join.plan import JoinPlan
+    from braid.plan.rounds import Round
 
 
 def spark_hash(kind: pa.DataType, value: Any) -> int:
@@ -43,38 +48,80 @@ def any_hash(key: tuple[Any, ...], bits: int) -> int:
     return xxhash.xxh64_intdigest(repr(zero).encode()) >> (64 - bits) << (64 - bits)
 
 
+def hash_key(plan: JoinPlan, space: int, key: tuple[Any, ...], bits: int) -> int:
+    """The hash of a key in a space."""
+    if plan.wire.exact[space]:
+        column = plan.query.keys[plan.rounds.spaces[space].keys[0]].columns[0]
+        return spark_hash(plan.wire.types[column], key[0])
+    return any_hash(key, bits)
+
+
 def on_the_wire(
-    plan: JoinPlan, stream: int, rows: pa.Table, hash_bits: int = 64
+    plan: JoinPlan, number: int, port_number: int, rows: pa.Table, hash_bits: int = 64
 ) -> pa.RecordBatch:
-    """What the split would send of these rows."""
-    ref, wire = plan.query.streams[stream], plan.wire
-    keys = list(zip(*(rows.column(name).to_pylist() for name in ref.key), strict=True))
+    """What the split would send of a stream's rows by one of its ports."""
+    a_round, wire = plan.rounds.rounds[number], plan.wire
+    port = a_round.ports[port_number]
+    stream = port.stream
+    assert stream is not None
+    first = next(
+        place
+        for r in range(len(plan.rounds.rounds))
+        for place in enumerate(plan.rounds.rounds[r].ports)
+        if place[1].stream == stream
+    )[1]
+    names = [name for key in plan.query.keys if (name := key.of(stream)) is not None]
+    joined_on = [plan.query.keys[key].of(stream) for key in plan.rounds.spaces[port.space].keys]
+    rows_of = {name: rows.column(name).to_pylist() for name in {*names, *joined_on}}
     times = rows.column(wire.event_time).cast(pa.int64()).to_pylist()
-    count = len(plan.streams)
-    packed, hashes = [], []
-    for key, at in zip(keys, times, strict=True):
-        tag = stream
-        if any(part is None for part in key):
-            tag = count + stream
+    packed, hashes, kept = [], [], []
+    for place, at in enumerate(times):
+        tag = port_number
+        if any(rows_of[name][place] is None for name in names):
+            tag = NULL_KEY
         elif at is None:
-            tag = 2 * count + stream
+            tag = NULL_TIME
+        if tag != port_number and port is not first:
+            continue
+        kept.append(place)
         packed.append((at or 0) << TAG_BITS | tag)
-        if tag != stream:
-            hashes.append(0)
-        elif wire.exact:
-            hashes.append(spark_hash(wire.key_types[0], key[0]))
-        else:
-            hashes.append(any_hash(key, hash_bits))
-    slots = [pa.nulls(rows.num_rows, kind) for kind in wire.slots]
-    layout = wire.streams[stream]
-    for slot, name in zip(layout.slots, layout.names, strict=True):
-        slots[slot] = rows.column(name).combine_chunks()
+        key = tuple(rows_of[name][place] for name in joined_on)
+        hashes.append(0 if tag != port_number else hash_key(plan, port.space, key, hash_bits))
+    layout = wire.layout(port)
+    filled = dict(zip(layout.slots, layout.columns, strict=True))
+    slots = [
+        rows.column(filled[slot].column).combine_chunks().take(pa.array(kept, pa.int64()))
+        if slot in filled
+        else pa.nulls(len(kept), wire.slots[slot])
+        for slot in wire.slots_of(a_round)
+    ]
     columns = [
         pa.array(packed, pa.int64()),
         pa.array(np.array(hashes, np.uint64).view(np.int64)),
         *slots,
+        *([pa.nulls(len(kept), pa.string())] if number else []),
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=wire_schema(plan))
+    return pa.RecordBatch.from_arrays(columns, schema=wire.schema(a_round, reports=number > 0))
+
+
+def rehashed(
+    plan: JoinPlan, a_round: Round, batch: pa.RecordBatch, hash_bits: int
+) -> pa.RecordBatch:
+    """What Catalyst makes of what a worker sent: rows without a hash get one."""
+    hashes = batch.column("hash").to_pylist()
+    tags = batch.column("at").to_numpy() & TAGS
+    for place, tag in enumerate(tags.tolist()):
+        if tag == REPORT or hashes[place] is not None:
+            continue
+        port = a_round.ports[tag]
+        key = tuple(
+            batch.column(f"slot{slot}")[place].as_py() for slot in hashed_slots(plan, port)
+        )
+        unsigned = hash_key(plan, port.space, key, hash_bits)
+        hashes[place] = int(np.uint64(unsigned).view(np.int64))
+    columns = batch.columns
+    columns[1] = pa.array([h or 0 for h in hashes], pa.int64())
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 @dataclass
@@ -90,10 +137,18 @@ class Engine:
     reports: list[Report] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        identity = Identity(self.plan.query.text, "columns", self.plan.groups)
-        first = first_commit(len(self.plan.streams), self.plan.groups, self.workers)
+        plan = self.plan
+        identity = Identity(plan.query.text, "columns", plan.groups, plan.text)
+        first = first_commit(
+            len(plan.streams),
+            len(plan.rounds.spaces),
+            len(plan.rounds.states),
+            plan.groups,
+            self.workers,
+        )
         self.checkpoint = Checkpoint.open(self.folder / "checkpoint", identity, first)
-        self.commit: Commit = reshared(self.checkpoint.last_commit(), self.workers)
+        spaces = [state.space for state in plan.rounds.states]
+        self.commit: Commit = reshared(self.checkpoint.last_commit(), spaces, self.workers)
 
     def restart(self, workers: int | None = None) -> Engine:
         """Forget everything but the checkpoint and the results so far."""
@@ -111,47 +166,72 @@ class Engine:
             self.results,
         )
 
-    def store(self, worker: int) -> RunStore:
+    def stores(self, worker: int) -> dict[int, RunStore]:
         tiers = {tier: self.folder / tier / str(worker) for tier in (MEMORY, DISK)}
         for folder in tiers.values():
             folder.mkdir(parents=True, exist_ok=True)
-        owned = np.array(self.commit.assignment) == worker
-        return RunStore(tiers, self.checkpoint.log, Ownership(self.plan.groups, owned))
+        return {
+            space: RunStore(
+                tiers,
+                self.checkpoint.log,
+                Ownership(self.plan.groups, np.array(assignment) == worker),
+            )
+            for space, assignment in enumerate(self.commit.assignments)
+        }
 
-    def batch(self, rows: dict[int, pa.Table]) -> pa.Table:
+    def batch(self, rows: dict[int, pa.Table], *, at_end: bool = False) -> pa.Table:
         """Evaluate one batch on all workers, commit it, and return its results."""
-        wire = [on_the_wire(self.plan, s, t, self.hash_bits) for s, t in rows.items()]
         number = self.commit.batch + 1
         staging = self.folder / "results" / str(number)
-        self.reports = [
-            evaluate(self._step(worker, number, staging), self.store(worker), share)
-            for worker, share in enumerate(self._shares(wire))
-        ]
-        self.commit = next_commit(self.plan, self.commit, self.reports)
+        closing = closing_us(self.plan, self.commit, at_end=at_end)
+        sent: list[pa.RecordBatch] = []
+        for place, a_round in enumerate(self.plan.rounds.rounds):
+            wire = [rehashed(self.plan, a_round, batch, self.hash_bits) for batch in sent]
+            wire += [
+                on_the_wire(self.plan, place, port_number, rows[port.stream], self.hash_bits)
+                for port_number, port in enumerate(a_round.ports)
+                if port.stream is not None and port.stream in rows
+            ]
+            sent = []
+            for worker, share in enumerate(self._shares(a_round, wire)):
+                step = self._step(worker, number, place, closing, staging)
+                sent += evaluate(step, self.stores(worker), share)
+        texts = [text for batch in sent for text in batch.column("report").to_pylist()]
+        self.reports = [Report.from_json(json.loads(text)) for text in texts]
+        self.commit = next_commit(self.plan, self.commit, self.reports, closing_us=closing)
         self.checkpoint.write(self.commit)
         self.checkpoint.sweep(self.commit)
         tables = [pq.read_table(staging / part.file) for part in self.commit.parts]
         self.results.append(pa.concat_tables(tables))
         return self.results[-1]
 
-    def _step(self, worker: int, number: int, staging: Path) -> Step:
+    def _step(
+        self, worker: int, number: int, place: int, closing: int | None, staging: Path
+    ) -> Step:
         return Step(
             plan=self.plan,
             batch=number,
+            round=place,
             worker=worker,
             watermark_us=self.commit.watermark_us,
             newest_us=self.commit.newest_us,
+            closed_us=self.commit.closed_us,
+            closing_us=closing,
             ladders=self.commit.ladders[worker],
             results=staging,
             late=self.folder / "late" if self.keep_late else None,
         )
 
-    def _shares(self, wire: list[pa.RecordBatch]) -> list[list[pa.RecordBatch]]:
+    def _shares(
+        self, a_round: Round, wire: Sequence[pa.RecordBatch]
+    ) -> list[list[pa.RecordBatch]]:
         shares: list[list[pa.RecordBatch]] = [[] for _ in range(self.workers)]
-        assignment = np.array(self.commit.assignment)
+        assignments = np.array(self.commit.assignments)
         for batch in wire:
-            hashes = batch.column(1).to_numpy().view(np.uint64)
-            worker = assignment[group_of(hashes, self.plan.groups)]
+            hashes = batch.column("hash").to_numpy().view(np.uint64)
+            tags = batch.column("at").to_numpy() & TAGS
+            spaces = np.array([port.space for port in a_round.ports] + [0] * (TAGS + 1))[tags]
+            worker = assignments[spaces, group_of(hashes, self.plan.groups)]
             for number, share in enumerate(shares):
                 share.append(batch.filter(pa.array(worker == number)))
         return shares

@@ -50,6 +50,8 @@ STORES = {
     },
 }
 
+SECOND_KEYS = {"join": "k_a = k_c", "chain": "j_b = j_c"}
+
 
 def open_session(store: str) -> SparkSession:
     """A local session on two cores with the given state store."""
@@ -64,7 +66,7 @@ def open_session(store: str) -> SparkSession:
 def read_stream(session: SparkSession, path: Path) -> DataFrame:
     """One stream, a file per batch; columns carry the stream's name: `k_a`, `ts_a`, `v_a`."""
     rows = (
-        session.readStream.schema("ts timestamp, k bigint, v bigint")
+        session.readStream.schema("ts timestamp, k bigint, j bigint, v bigint")
         .option("maxFilesPerTrigger", 1)
         .parquet(str(path))
         .withWatermark("ts", "0 seconds")
@@ -72,17 +74,17 @@ def read_stream(session: SparkSession, path: Path) -> DataFrame:
     return rows.select(*(F.col(name).alias(f"{name}_{path.name}") for name in rows.columns))
 
 
-def join(a: DataFrame, b: DataFrame, c: DataFrame) -> DataFrame:
-    """The query."""
+def join(a: DataFrame, b: DataFrame, c: DataFrame, second_key: str) -> DataFrame:
+    """The query, or its like that joins `c` on another key."""
     window = f"INTERVAL {WINDOW_MS} MILLISECONDS"
     pairs = a.join(
         b,
         F.expr(f"k_a = k_b AND ts_a BETWEEN ts_b - {window} AND ts_b + {window}"),
-    ).select("k_a", "ts_a", "v_a", "v_b", F.expr("unix_millis(ts_b)").alias("ms_b"))
+    ).select("k_a", "j_b", "ts_a", "v_a", "v_b", F.expr("unix_millis(ts_b)").alias("ms_b"))
     triples = pairs.join(
         c,
         F.expr(
-            f"k_a = k_c AND ts_c BETWEEN ts_a - {window} AND ts_a + {window}"
+            f"{second_key} AND ts_c BETWEEN ts_a - {window} AND ts_a + {window}"
             f" AND abs(unix_millis(ts_c) - ms_b) <= {WINDOW_MS}"
         ),
     )
@@ -99,13 +101,17 @@ def batch_curve(query: StreamingQuery) -> list[tuple[float, int]]:
 
 
 def run(
-    session: SparkSession, input_dir: Path, output_dir: Path, batches: int | None
+    session: SparkSession,
+    input_dir: Path,
+    output_dir: Path,
+    batches: int | None,
+    second_key: str,
 ) -> Progress:
     """Join everything that is there, file by file, into Parquet."""
     source = link_prefix(input_dir, output_dir / "input", batches)
     results = output_dir / "results"
     query = (
-        join(*(read_stream(session, source / stream) for stream in ("a", "b", "c")))
+        join(*(read_stream(session, source / stream) for stream in ("a", "b", "c")), second_key)
         .writeStream.format("parquet")
         .option("path", str(results))
         .option("checkpointLocation", str(output_dir / "checkpoint"))
@@ -121,9 +127,16 @@ def main() -> None:
     """Run as a script."""
     parser = argument_parser(__doc__)
     parser.add_argument("--store", choices=STORES, default="default")
+    parser.add_argument("--form", choices=SECOND_KEYS, default="join")
     arguments = parser.parse_args()
     session = open_session(arguments.store)
-    progress = run(session, arguments.input_dir, arguments.output_dir, arguments.batches)
+    progress = run(
+        session,
+        arguments.input_dir,
+        arguments.output_dir,
+        arguments.batches,
+        SECOND_KEYS[arguments.form],
+    )
     notes = "2 shuffle partitions, Parquet to Parquet; rate from per-batch trigger durations"
     if arguments.store == "rocksdb":
         notes += "; changelog checkpoints, join state format 4"

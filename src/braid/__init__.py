@@ -1,5 +1,6 @@
 """Braid: continuous multi-way stream joins on Spark that adapt while they run."""
 
+from braid.cql.fluent import Draft, stream
 from braid.model.errors import BraidError, CheckpointError, QueryError
 from braid.runtime import sinks
 from braid.runtime.files import files
@@ -13,6 +14,7 @@ __all__ = [
     "BraidError",
     "CheckpointError",
     "ContinuousQuery",
+    "Draft",
     "Progress",
     "QueryError",
     "Run",
@@ -20,4 +22,5 @@ __all__ = [
     "query",
     "session",
     "sinks",
+    "stream",
 ]

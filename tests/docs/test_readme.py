@@ -21,17 +21,20 @@ def blocks(language: str) -> list[str]:
 @pytest.mark.spark
 def test_the_examples_of_the_readme_run_and_agree_with_duckdb(tmp_path: Path) -> None:
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    make_streams, run_pairs = blocks("sh")
+    make_streams, run_pairs, explain = blocks("sh")
     (join_three,) = blocks("python")
     commands = [
         ["sh", "-c", make_streams],
         [sys.executable, "-c", join_three],
         ["sh", "-c", run_pairs],
         ["sh", "-c", run_pairs],  # finds nothing left to do
+        ["sh", "-c", explain],
     ]
     said = [_run(command, tmp_path, environment) for command in commands]
     assert re.search(r"^\d+ rows gave [1-9]\d* results$", said[1], re.MULTILINE)
     assert said[3].startswith("0 rows in 0 batches")
+    assert "plan ((a b) c)" in said[4]
+    assert (tmp_path / "plan.svg").stat().st_size
     with duckdb.connect() as db:
         pairs = db.execute(f"SELECT count(*) FROM '{tmp_path}/pairs/batch=*/*.parquet'")
         assert (

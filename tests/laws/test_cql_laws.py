@@ -3,46 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from braid.cql import bind
-from braid.cql.normal import normal_text
 from braid.model.errors import QueryError
-from braid.model.query import OutputColumn, Query, StreamRef
-
-SCHEMA = pa.schema(
-    {
-        "k": pa.int64(),
-        "j": pa.int32(),
-        "v": pa.float64(),
-        "name": pa.string(),
-        "ts": pa.timestamp("us"),
-    }
-)
-SCHEMAS = {"a": SCHEMA, "b": SCHEMA, "Orders": SCHEMA.append(pa.field("Amount", pa.int64()))}
-
-VALID = [
-    "SELECT a.k, b.v AS vb FROM a [RANGE 10 SECONDS], b [RANGE 1.5 HOURS] WHERE a.k = b.k",
-    "SELECT x.k, y.`v` v2, o.amount FROM a [RANGE 10 SECONDS] AS x, a AS y [RANGE 5 MINUTES], "
-    "Orders [RANGE 0 DAYS] o WHERE (x.k = y.k) AND y.k = o.k AND (x.j = o.j AND o.j = y.j);",
-    "SELECT a.*, Amount -- all\nFROM a [RANGE 1 DAY],\n  Orders [RANGE 2 DAYS] /* two */\n"
-    'WHERE a."name" = Orders.name',
-]
-WORDS = re.findall(
-    r"\S+",
-    """
-    SELECT FROM WHERE AND OR NOT AS RANGE ROWS SLIDE NOW UNBOUNDED SECONDS JOIN LEFT ON USING
-    GROUP BY ORDER HAVING LIMIT UNION ALL DISTINCT WITH CASE WHEN END CAST EXISTS IN BETWEEN
-    LIKE IS NULL TRUE INTERVAL OVER LATERAL VALUES UNNEST INSERT SET SHOW PIVOT TABLESAMPLE FOR
-    a b k j v name x y o ts Orders 0 1 1.5 1e9 .5 0x1F 99999999999999999999 'text' x'1' é 😀 \0
-    ( ) [ ] { } , . ; * = < > <=> != + - / % ' " ` -- /* */ /*+ @ $ # ? : :: -> || | & ^ ~ \\
-    {{ }} {% %}
-    """,
-)
+from braid.model.query import Query
+from tests.laws.cql_corpus import SCHEMAS, VALID, WORDS
 
 
 @st.composite
@@ -78,10 +48,11 @@ def outcome(text: str) -> Query | QueryError:
         return error
 
 
+@settings(deadline=None)
 @given(mangled() | st.text())
 @example("SELECT/*+a.*, v -- x\n SET FROM a [RANGE 1 DAY],\n  b [RANGE 2 DAYS] /* z */")
 @example("SELECT a.k FROM a [RANGE 1 DAY] *, b [RANGE 1 DAY] WHERE a.k = b.k")
-def test_any_text_is_a_query_or_an_error_that_points_into_it(text):
+def test_any_text_is_a_query_or_an_error_that_points_into_it(text: str) -> None:
     found = outcome(text)
     if isinstance(found, Query):
         assert outcome(found.text) == found
@@ -98,35 +69,126 @@ def distinct(least: int, most: int) -> st.SearchStrategy[list[str]]:
     return st.lists(names, min_size=least, max_size=most, unique_by=str.lower)
 
 
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
 @st.composite
-def bound_queries(draw: st.DrawFn) -> tuple[Query, dict[str, pa.Schema]]:
-    """Any query that there can be, with whatever names, and streams to bind it to."""
+def named_queries(draw: st.DrawFn) -> tuple[str, dict[str, pa.Schema]]:
+    """A query with whatever names, and streams to bind it to; the first column is the time."""
     columns, sources = draw(distinct(2, 5)), draw(distinct(1, 3))
     aliases = draw(distinct(2, 4))
-    parts = draw(st.integers(1, len(columns) - 1))
-    streams = tuple(
-        StreamRef(
-            draw(st.sampled_from(sources)),
-            alias,
-            draw(st.integers(0, 2**56)),
-            tuple(draw(st.permutations(columns[1:]))[:parts]),
-        )
+
+    def column(alias: str) -> str:
+        return f"{quoted(alias)}.{quoted(draw(st.sampled_from(columns[1:])))}"
+
+    streams = ", ".join(
+        f"{quoted(draw(st.sampled_from(sources)))} "
+        f"[RANGE {draw(st.integers(0, 10**9))} SECONDS] AS {quoted(alias)}"
         for alias in aliases
     )
-    output = tuple(
-        OutputColumn(
-            name, draw(st.integers(0, len(streams) - 1)), draw(st.sampled_from(columns))
-        )
+    first = column(aliases[0])
+    equalities = " AND ".join(f"{first} = {column(alias)}" for alias in aliases[1:])
+    select = ", ".join(
+        f"{column(draw(st.sampled_from(aliases)))} AS {quoted(name)}"
         for name in draw(distinct(1, 4))
     )
+    other = f"{column(aliases[0])} + {column(aliases[1])} < 3 AND -{column(aliases[-1])} > 1"
     types = [pa.timestamp("us"), *[pa.int64()] * (len(columns) - 1)]
     schema = pa.schema(list(zip(columns, types, strict=True)))
-    query = Query("", streams, output)
-    return replace(query, text=normal_text(query)), dict.fromkeys(sources, schema)
+    text = f"SELECT {select} FROM {streams} WHERE {equalities} AND {other}"
+    return text, dict.fromkeys(sources, schema)
 
 
-@given(bound_queries())
-def test_a_normal_form_binds_to_the_query_that_it_was_made_from(made):
-    query, schemas = made
+@settings(deadline=None)
+@given(named_queries())
+def test_a_normal_form_keeps_any_name(made: tuple[str, dict[str, pa.Schema]]) -> None:
+    text, schemas = made
     event_time = next(iter(schemas.values())).names[0]
+    query = bind(text, schemas, event_time=event_time)
     assert bind(query.text, schemas, event_time=event_time) == query
+
+
+leaves = st.sampled_from(
+    ["a.k", "a.v", "b.k", "b.v", "a.ts", "b.ts", "a.s.x", "b.j", "1", "2.5", "1e3", "NULL"]
+) | st.builds(lambda text: "'" + text.replace("\\", "\\\\").replace("'", "''") + "'", st.text())
+grouped_leaves = st.sampled_from(
+    ["a.k", "(a.v + b.v)", "(a.v+b.v)", "count(*)", "sum(b.v)", "3"]
+)
+grouped_leaves |= st.sampled_from(["avg(a.v * b.v)", "window_end", "upper(a.name)", "b.j"])
+
+FORMS = [
+    "{} + {}",
+    "{} - {}",
+    "{} * {}",
+    "{} / {}",
+    "({} % {})",
+    "- {}",
+    "({})",
+    "({} = {})",
+    "({} <> {})",
+    "({} <= {})",
+    "({} <=> {})",
+    "({} AND {})",
+    "({} OR {})",
+    "({} OR {} OR {} AND {})",
+    "(NOT {})",
+    "({} || {})",
+    "({} IS NULL)",
+    "({} IS NOT NULL)",
+    "({} IN ({}, {}))",
+    "({} NOT IN ({}))",
+    "({} BETWEEN {} AND {})",
+    "({} NOT BETWEEN {} AND {})",
+    "CASE WHEN {} THEN {} END",
+    "CASE {} WHEN {} THEN {} WHEN {} THEN {} ELSE {} END",
+    "if({}, {}, {})",
+    "nullif({}, {})",
+    "nvl2({}, {}, {})",
+    "coalesce({}, {})",
+    "greatest({}, {}, {})",
+    "round({})",
+    "concat({}, {})",
+]
+
+
+def _filled(form: str, parts: tuple[str, ...]) -> str:
+    return form.format(*parts)
+
+
+def expressions(of: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+        filled = [
+            st.tuples(*[inner] * form.count("{}")).map(partial(_filled, form)) for form in FORMS
+        ]
+        return st.one_of(filled)
+
+    return st.recursive(of, larger, max_leaves=12)
+
+
+@settings(deadline=None)
+@given(st.lists(expressions(leaves), min_size=1, max_size=3), expressions(leaves))
+def test_expressions_read_back_as_what_they_were_written_for(
+    items: list[str], condition: str
+) -> None:
+    select = ", ".join(f"{item} AS c{number}" for number, item in enumerate(items))
+    query = bind(
+        f"SELECT {select} FROM a [RANGE 1 DAY], b [RANGE 1 DAY] "
+        f"WHERE a.k = b.k AND a.j = b.j AND ({condition} OR a.v > b.v)",
+        SCHEMAS,
+        event_time="ts",
+    )
+    assert bind(query.text, SCHEMAS, event_time="ts") == query
+
+
+@settings(deadline=None)
+@given(expressions(grouped_leaves), expressions(grouped_leaves))
+def test_expressions_over_groups_read_back_as_well(item: str, having: str) -> None:
+    query = bind(
+        f"SELECT {item} AS c, ({item}) + 1 FROM a [RANGE 1 DAY], b [RANGE 1 DAY] "
+        "WHERE a.k = b.k GROUP BY a.k, a.v + b.v, upper(a.name), b.j "
+        f"HAVING ({having}) IS NULL",
+        SCHEMAS,
+        event_time="ts",
+    )
+    assert bind(query.text, SCHEMAS, event_time="ts") == query

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.engine import Engine
-from tests.oracle.cases import counted, oracle
+from tests.oracle.answers import counted, oracle
 from tests.unit.state.making import (
     STREAM,
     equal_join,

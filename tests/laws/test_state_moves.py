@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from braid.state.log import LogFile
 from braid.state.upkeep import Upkeep, open_ladder
 from tests.engine import Engine
-from tests.oracle.cases import counted, oracle
+from tests.oracle.answers import counted, oracle
 from tests.unit.state.making import equal_join, generator, quick_folder, stream_rows
 
 if TYPE_CHECKING:
@@ -105,22 +105,23 @@ def happen(engine: Engine, event: Happening, random: np.random.Generator) -> Eng
 def move_group(engine: Engine, group: int, to: int) -> None:
     """Relocate one group between two batches, and commit that."""
     commit, plan = engine.commit, engine.plan
-    giver_id = commit.assignment[group]
+    (assigned,) = commit.assignments
+    giver_id = assigned[group]
     if giver_id == to:
         return
     giver, taker = (_upkeep(engine, worker, group) for worker in (giver_id, to))
     ladders = [list(of_worker) for of_worker in commit.ladders]
     for stream in plan.streams:
-        horizon_us = plan.horizon_us(stream, commit.watermark_us)
+        horizon_us = plan.horizon_us(plan.rounds.states[stream], commit.watermark_us)
         opened = open_ladder(giver.store, ladders[giver_id][stream], horizon_us)
         ladders[giver_id][stream], taken = giver.take_group(opened, group)
         if taken is not None:
             ladders[to][stream] = taker.install_group(ladders[to][stream], taken)
     for upkeep in (giver, taker):
         upkeep.log.write()
-    assignment = [to if g == group else w for g, w in enumerate(commit.assignment)]
+    assignment = tuple(to if g == group else w for g, w in enumerate(assigned))
     engine.commit = replace(
-        commit, assignment=tuple(assignment), ladders=tuple(map(tuple, ladders))
+        commit, assignments=(assignment,), ladders=tuple(map(tuple, ladders))
     )
     engine.checkpoint.write(engine.commit)
     engine.checkpoint.sweep(engine.commit)
@@ -131,7 +132,9 @@ def _upkeep(engine: Engine, worker: int, group: int) -> Upkeep:
     (engine.folder / "moves").mkdir(exist_ok=True)
     (engine.folder / "moves" / str(moves)).touch()
     token = f"move-{moves}-{group}-{worker}"
-    return Upkeep(engine.store(worker), LogFile(engine.checkpoint.log / f"{token}.log"), token)
+    return Upkeep(
+        engine.stores(worker)[0], LogFile(engine.checkpoint.log / f"{token}.log"), token
+    )
 
 
 def assert_nothing_is_held_twice(engine: Engine, arrived: list[dict[int, pa.Table]]) -> None:

@@ -29,7 +29,7 @@ from braid.state.checkpoint import Checkpoint, Identity, read_sealed
 from braid.state.commit import Commit
 from braid.state.names import NameList
 from tests.engine import Engine
-from tests.oracle.cases import counted, oracle
+from tests.oracle.answers import counted, oracle
 from tests.unit.state.making import equal_join, flip_bit, quick_folder, rewrite, stream_rows
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def stopped() -> Iterator[Path]:
 
 def start(folder: Path) -> None:
     """The steps of a start, up to where results would show."""
-    identity = Identity(PLAN.query.text, "columns", PLAN.groups)
+    identity = Identity(PLAN.query.text, "columns", PLAN.groups, PLAN.text)
     checkpoint = Checkpoint.open(folder / "checkpoint", identity, NOTHING)
     try:
         commit = checkpoint.last_commit()

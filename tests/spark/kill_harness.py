@@ -1,13 +1,12 @@
 """A job to be killed again and again: `braid run` in processes of its own, and what must hold.
 
-A `Job` is three folders of files, a checkpoint and an output folder; it knows from DuckDB what
-each batch must publish. A `Driver` is one process on that job, from its start to its death.
-Whom to kill, and when, is said in `test_kills`.
+A `Job` is three folders of files, a checkpoint and an output folder; what each batch of it
+must publish is said in `kill_workloads`. A `Driver` is one process on that job, from its start
+to its death. Whom to kill, and when, is said in `test_kills`.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import os
 import signal
@@ -19,37 +18,22 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import psutil
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from braid import cql
 from braid.runtime.task import MEMORY_ROOT
 from braid.state.checkpoint import read_sealed
 from braid.state.commit import Commit
-from tests.oracle.cases import EPOCH, TIME, counted, oracle
+from tests.oracle.answers import counted
+from tests.spark.kill_workloads import LATENESS_S, ONE_KEY, STREAMS, Input, Published, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-QUERY = """\
-SELECT a.v AS va, b.v AS vb, c.v AS vc, a.k, b.ts
-FROM a [RANGE 25 SECONDS], b [RANGE 20 SECONDS], c [RANGE 15 SECONDS]
-WHERE a.k = b.k AND b.k = c.k"""
-STREAMS = ("a", "b", "c")
-BATCH_S = 10  # so that rows of a batch meet those of two or three batches before it
-LATENESS_S = 2
-
 PATIENCE_S = 240  # for one step of a driver, on a machine that has other things to do
 _PAUSE_S = 0.01
 _BRIEF_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # no JVM here lives to earn more
-_NUMBERS = 1_000_000  # row i of batch n has v = n * this + i
-_FIRST_LATE = 900_000  # rows from this i on come too late, and must not join
-
-Published = dict[int, Counter[tuple[Any, ...]]]
-"""By batch, the rows that it shows."""
 
 
 @dataclass
@@ -58,6 +42,7 @@ class Job:
 
     folder: Path
     seed: int
+    workload: Workload = ONE_KEY
     batches: int = 9
     rows: int = 2000  # of each stream in each batch
     master: str = "local[2]"
@@ -70,7 +55,7 @@ class Job:
             (self.folder / stream).mkdir(parents=True)
             for number in range(self.batches):
                 path = self.folder / stream / f"{number:04}.parquet"
-                pq.write_table(self._rows(stream, number), path)
+                pq.write_table(self.input.table(stream, number), path)
         self.temporary.mkdir()
 
     def __enter__(self) -> Job:
@@ -80,18 +65,9 @@ class Job:
         for driver in self.drivers:
             driver.clear_away()
 
-    def _rows(self, stream: str, number: int) -> pa.Table:
-        """Rows in some disorder, and in later batches a few of a time long gone."""
-        draw = np.random.default_rng((self.seed, STREAMS.index(stream), number))
-        at_s = np.sort(draw.uniform(0, BATCH_S, self.rows)) + number * BATCH_S
-        at_s -= draw.uniform(0, LATENESS_S, self.rows) * (draw.random(self.rows) < 0.5)
-        at_s, v = at_s.clip(min=0), number * _NUMBERS + np.arange(self.rows)
-        if number >= 2:
-            at_s = np.append(at_s, draw.uniform(0, BATCH_S - LATENESS_S, 5))
-            v = np.append(v, number * _NUMBERS + _FIRST_LATE + np.arange(5))
-        # Two rows a key and window, so that most keys need rows of several batches.
-        k = draw.integers(0, 2 * self.rows, len(v))
-        return pa.table({"k": k, "v": v, "ts": pa.array(_microseconds(at_s), TIME)})
+    @property
+    def input(self) -> Input:
+        return Input(self.seed, self.batches, self.rows)
 
     @property
     def out(self) -> Path:
@@ -116,7 +92,7 @@ class Job:
     def command(self) -> list[str]:
         """The one command that a person would give, and give again after a crash."""
         options = {
-            "-q": QUERY,
+            "-q": self.workload.query,
             "--out": self.out,
             "--late": self.late,
             "--checkpoint": self.checkpoint,
@@ -125,6 +101,8 @@ class Job:
             "--master": self.master,
             "--workers": self.workers,
         }
+        if self.workload.plan is not None:
+            options["--plan"] = self.workload.plan
         words = [str(word) for option in options.items() for word in option]
         folders = [f"--stream={stream}={self.folder / stream}" for stream in STREAMS]
         return [os.path.join(os.path.dirname(sys.executable), "braid"), "run", *words, *folders]
@@ -161,7 +139,7 @@ class Job:
     def check_result(self) -> None:
         """What holds after the end, whatever came before it."""
         self.check_published_is_whole()
-        assert list(self.published()) == list(range(self.batches)), f"batches lack: {self}"
+        assert list(self.published()) == list(self.expected), f"batches lack: {self}"
         late = sum(map(len, self.expected_late.values()))
         assert sum(map(len, self.published_late().values())) == late, f"late rows lack: {self}"
         self._check_nothing_is_left()
@@ -198,25 +176,13 @@ class Job:
 
     @cached_property
     def expected(self) -> Published:
-        """DuckDB's answer over all rows, each result with the batch of its latest arrival."""
-        tables = {stream: pq.read_table(self.folder / stream) for stream in STREAMS}
-        schemas = {stream: table.schema for stream, table in tables.items()}
-        query = cql.bind(QUERY, schemas, event_time="ts")
-        on_time = [table.filter(~_is_late(table)) for table in tables.values()]
-        batches: Published = {number: Counter() for number in range(self.batches)}
-        for row, count in counted(oracle(query, tuple(on_time), "ts")).items():
-            batches[max(row[:3]) // _NUMBERS][row] = count
-        return batches
+        """The results that each batch must show."""
+        return self.input.expected(self.workload)
 
     @cached_property
     def expected_late(self) -> Published:
-        """The rows that were made to come late."""
-        batches: Published = {}
-        for stream in STREAMS:
-            table = pq.read_table(self.folder / stream)
-            for v in table.filter(_is_late(table))["v"].to_pylist():
-                batches.setdefault(v // _NUMBERS, Counter())[stream, v] = 1
-        return batches
+        """The late rows that each batch must show."""
+        return self.input.expected_late(self.workload)
 
     def last_commit(self) -> Commit:
         """The newest commit record."""
@@ -313,15 +279,6 @@ def wait_until(holds: Callable[[], bool], what: str) -> None:
     while not holds():
         assert time.monotonic() < deadline, f"waited {PATIENCE_S} s in vain: {what}"
         time.sleep(_PAUSE_S)
-
-
-def _microseconds(seconds: np.ndarray) -> np.ndarray:
-    start = (EPOCH - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
-    return start + (seconds * 1e6).astype(np.int64)
-
-
-def _is_late(table: pa.Table) -> np.ndarray:
-    return table["v"].to_numpy() % _NUMBERS >= _FIRST_LATE
 
 
 def _batches(folder: Path) -> list[tuple[int, Path]]:

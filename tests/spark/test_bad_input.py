@@ -1,26 +1,33 @@
-"""What people do wrong, through the real command: one clear error each, and nothing is lost.
-
-Spark starts slowly, so most commands run one after the other in one process that stays.
-"""
+"""What people do wrong with files and folders: one clear error each, and nothing is lost."""
 
 from __future__ import annotations
 
-import datetime as dt
 import fcntl
 import json
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import xxhash
 
+from tests.spark.commands import (
+    COLUMNS,
+    EPOCH,
+    FORMATS,
+    QUERY,
+    TIME,
+    Place,
+    Row,
+    Told,
+    assert_refused,
+    many_commands,
+    write_parquet,
+)
 from tests.unit.state.making import flip_bit, rewrite, small_disk
 
 if TYPE_CHECKING:
@@ -29,145 +36,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 COMMAND = Path(sys.executable).with_name("braid")
-MANY_COMMANDS = """
-import contextlib, io, json, sys, traceback
-from braid.cli import main
-answers = sys.stdout
-for line in sys.stdin:
-    sys.argv, code = ["braid", *json.loads(line)], 0
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        with contextlib.redirect_stderr(io.StringIO()) as err:
-            try:
-                main()
-            except SystemExit as end:
-                code = end.code
-            except BaseException:
-                traceback.print_exc()
-                code = 1
-    print(json.dumps([code, out.getvalue(), err.getvalue()]), file=answers, flush=True)
-"""
-EPOCH = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
-TIME = pa.timestamp("us", "UTC")
-COLUMNS = pa.schema([("k", pa.int64()), ("ts", TIME), ("v", pa.int64()), ("name", pa.string())])
-QUERY = (
-    "SELECT a.k, a.v AS av, b.v AS bv, c.v AS cv FROM a [RANGE 3 SECONDS], "
-    "b [RANGE 3 SECONDS], c [RANGE 3 SECONDS] WHERE a.k = b.k AND b.k = c.k"
-)
-FILE_MS = 10_000  # each file covers so much time
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Told:
-    """How a command ended, and what it said."""
-
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture(scope="module")
 def braid() -> Iterator[Callable[..., Told]]:
-    """The real command, many times in one process."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", MANY_COMMANDS],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-    def run(*arguments: str | Path) -> Told:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(json.dumps(["run", *map(str, arguments)]) + "\n")
-        process.stdin.flush()
-        return Told(*json.loads(process.stdout.readline()))
-
-    with process:
+    with many_commands() as run:
         yield run
-        assert process.stdin is not None
-        process.stdin.close()
-
-
-@dataclass(frozen=True)
-class Place:
-    """Three streams, one of each format, and the folders of a run over them."""
-
-    folder: Path
-
-    def fill(self, files: int, rows: int = 12) -> Place:
-        for number in range(files):
-            for stream in FORMATS:
-                self.write(stream, number, self.rows(stream, number, rows))
-        return self
-
-    def rows(self, stream: str, number: int, count: int = 12) -> list[Row]:
-        return [
-            {
-                "k": i % 4,
-                "ts": EPOCH
-                + dt.timedelta(milliseconds=number * FILE_MS + i * FILE_MS // count),
-                "v": 1000 * number + i,
-                "name": f"{stream}{i}",
-            }
-            for i in range(count)
-        ]
-
-    def write(self, stream: str, number: int, rows: list[Row]) -> None:
-        path = self.file(stream, number)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        FORMATS[stream](path, rows)
-
-    def file(self, stream: str, number: int) -> Path:
-        ending = {"a": "parquet", "b": "csv", "c": "json"}[stream]
-        return self.folder / "v1.0 of streams" / stream / f"{number}.{ending}"
-
-    @property
-    def streams(self) -> list[str]:
-        folders = {stream: self.file(stream, 0).parent for stream in FORMATS}
-        return [x for name, folder in folders.items() for x in ("--stream", f"{name}={folder}")]
-
-    @property
-    def out(self) -> Path:
-        return self.folder / "out"
-
-    @property
-    def checkpoint(self) -> Path:
-        return self.folder / "checkpoint"
-
-    def command(self, query: str = QUERY, **other: Path) -> list[str | Path]:
-        out, checkpoint = other.get("out", self.out), other.get("checkpoint", self.checkpoint)
-        given = ["-q", query, *self.streams, "--workers", "2"]
-        return [*given, "--out", out, "--checkpoint", checkpoint]
-
-    def batches(self) -> list[int]:
-        return sorted(int(path.name.partition("=")[2]) for path in self.out.glob("batch=*"))
-
-    def results(self) -> Counter[tuple[Any, ...]]:
-        parts = [pq.read_table(path) for path in self.out.glob("batch=*/*.parquet")]
-        rows = pa.concat_tables(parts).to_pylist()
-        return Counter(tuple(row.values()) for row in rows)
-
-
-def write_parquet(path: Path, rows: list[Row], columns: pa.Schema = COLUMNS) -> None:
-    pq.write_table(pa.Table.from_pylist(rows, columns), path)
-
-
-def write_csv(path: Path, rows: list[Row]) -> None:
-    lines = [",".join("" if v is None else str(v) for v in row.values()) for row in rows]
-    path.write_text("\n".join([",".join(COLUMNS.names), *lines]) + "\n")
-
-
-def write_json(path: Path, rows: list[Row]) -> None:
-    lines = [json.dumps(row, default=str) for row in rows]
-    path.write_text("\n".join(lines) + "\n")
-
-
-FORMATS: dict[str, Callable[[Path, list[Row]], None]] = {
-    "a": write_parquet,
-    "b": write_csv,
-    "c": write_json,
-}
 
 
 def joined(streams: dict[str, list[Row]]) -> Counter[tuple[Any, ...]]:
@@ -195,17 +69,6 @@ def digest(folder: Path) -> dict[str, str]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
-
-
-def assert_refused(told: Told, *words: str | Path) -> None:
-    """One error that says these words, with a cure, and no stack trace."""
-    assert told.code == 1, told
-    assert "Traceback" not in told.err + told.out
-    assert told.err.count("error: ") == 1, told.err
-    error = told.err.partition("error: ")[2]
-    for word in words:
-        assert str(word) in error
-    assert "hint: " in error, error
 
 
 @pytest.fixture
@@ -289,7 +152,7 @@ def test_a_query_file_that_cannot_be_read_is_named(
     path = place.folder / name
     if data is not None:
         path.write_bytes(data)
-    told = braid(path, *place.command()[2:])
+    told = braid("run", path, *place.command()[3:])
     assert_refused(told, path, why, "-q")
 
 
@@ -466,7 +329,7 @@ def test_a_full_disk_stops_the_run_until_there_is_room_again(
     files = 4
     place = Place(tmp_path).fill(files)
     disk = tmp_path / "disk"
-    with small_disk(disk, "24k" if where == "checkpoint" else "12k"):
+    with small_disk(disk, "32k" if where == "checkpoint" else "12k"):
         command = place.command(**{where: disk / where})
         assert_refused(braid(*command), f"no space left in {disk}", "free some space")
         first = sorted((disk if where == "out" else tmp_path).glob("out/batch=*"))
@@ -509,7 +372,7 @@ def test_the_command_itself_ends_with_a_code_and_one_error_and_can_be_repeated(
     place = Place(tmp_path).fill(files=2)
     good = place.file("c", 1).read_bytes()
     with_half_a_line(place.file("c", 1))
-    command = [COMMAND, "run", *place.command()]
+    command = [COMMAND, *place.command()]
     done = subprocess.run(command, capture_output=True, text=True)
     assert_refused(Told(done.returncode, done.stdout, done.stderr), place.file("c", 1))
     assert done.stdout == ""

@@ -25,10 +25,11 @@ import pyspark
 import pytest
 
 import braid
-from braid.model.query import OutputColumn, Query, StreamRef
+from braid.model.expression import Column
+from braid.model.query import Output, Query, StreamRef
 from braid.runtime.java import find_java
-from tests.oracle.cases import EPOCH, TIME
-from tests.spark.test_exact import RandomJoin, Road, published, random_join
+from tests.oracle.values import EPOCH, TIME
+from tests.spark.test_exact import RandomJoin, Road, equal, published, random_join
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,10 +48,8 @@ def in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
 def long_join() -> RandomJoin:
     """Three streams in many files; most results have members from several of them."""
     rng = random.Random(5)
-    refs = tuple(StreamRef(s, s, 4_000_000, ("k",)) for s in "abc")
-    output = [
-        OutputColumn(f"{column}{s}", n, column) for n, s in enumerate("abc") for column in "kv"
-    ]
+    refs = tuple(StreamRef(s, s, 4_000_000) for s in "abc")
+    output = [Output(f"{c}{s}", Column(n, c)) for n, s in enumerate("abc") for c in "kv"]
     files = {}
     for stream in "abc":
         files[stream] = [
@@ -70,7 +69,9 @@ def long_join() -> RandomJoin:
     text = (
         f"SELECT {select} FROM a {window}, b {window}, c {window} WHERE a.k = b.k AND b.k = c.k"
     )
-    return RandomJoin(text, Query("", refs, tuple(output)), 0, files, (4, 4), 64)
+    return RandomJoin(
+        text, Query("", refs, equal(["k"] * 3), tuple(output)), 0, files, (4, 4), 64
+    )
 
 
 def on_local_cluster(folder: Path) -> list[list[dict[str, Any]]]:

@@ -22,8 +22,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import braid
-from braid.model.query import OutputColumn, Query, StreamRef
-from tests.oracle.cases import KEYS, PAYLOADS, TIME, counted, oracle
+from braid.model import expression
+from braid.model.query import Key, Output, Query, StreamRef
+from tests.oracle.answers import counted, oracle
+from tests.oracle.values import KEYS, PAYLOADS, TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,8 +105,9 @@ class RandomJoin:
     def rows_with_nulls(self) -> int:
         """Rows that can never join."""
         count = 0
-        for ref, table in zip(self.query.streams, self.rows(), strict=True):
-            columns = (table.column(name).to_pylist() for name in (*ref.key, "ts"))
+        for number, table in enumerate(self.rows()):
+            names = (*key_of(self.query, number), "ts")
+            columns = (table.column(name).to_pylist() for name in names)
             count += sum(None in cells for cells in zip(*columns, strict=True))
         return count
 
@@ -131,15 +134,17 @@ def _random_join(rng: random.Random, streams: int, key: str, road: str) -> Rando
         columns["v"] = rng.choice(payloads)
         table = _random_rows(rng, ROWS[streams], columns, time, start, lateness_ms)
         files[source] = _cut(rng, table, at_least=1 if text_road else 0)
-    refs = [_random_ref(rng, n, sources, len(kinds)) for n in range(streams)]
+    refs = [_random_ref(rng, n, sources) for n in range(streams)]
+    letters = [rng.choice("jk") if n >= len(sources) else "k" for n in range(streams)]
+    keys = [tuple(f"{letter}{i}" for i in range(len(kinds))) for letter in letters]
     output = [
-        OutputColumn(f"{name}_{n}", n, column)
-        for n, ref in enumerate(refs)
-        for name, column in (("v", "v"), ("t", "ts"), ("k", ref.key[-1]))
+        Output(f"{name}_{n}", expression.Column(n, column))
+        for n in range(streams)
+        for name, column in (("v", "v"), ("t", "ts"), ("k", keys[n][-1]))
         if name == "v" or rng.random() < 0.7
     ]
     rng.shuffle(output)
-    query = Query("", tuple(refs), tuple(output))
+    query = Query("", tuple(refs), equal(keys), tuple(output))
     workers = rng.randint(1, 8), rng.randint(1, 8)
     groups = rng.choice([1, 2, 7, 64, 512])
     return RandomJoin(_as_text(rng, query), query, lateness_ms, files, workers, groups)
@@ -149,13 +154,24 @@ def _fewer(rng: random.Random, column: Column) -> Column:
     return column[0], rng.sample(column[1], rng.randint(1, len(column[1])))
 
 
-def _random_ref(rng: random.Random, n: int, sources: Sequence[str], parts: int) -> StreamRef:
+def equal(keys: Sequence[Sequence[str]]) -> tuple[Key, ...]:
+    """Keys of which every stream has one column in each place."""
+    return tuple(
+        Key(tuple(expression.Column(n, name) for n, name in enumerate(part)))
+        for part in zip(*keys, strict=True)
+    )
+
+
+def key_of(query: Query, number: int) -> tuple[str, ...]:
+    """The columns that a stream is joined on."""
+    return tuple(name for key in query.keys if (name := key.of(number)))
+
+
+def _random_ref(rng: random.Random, n: int, sources: Sequence[str]) -> StreamRef:
     again = n >= len(sources)
     source = rng.choice(sources) if again else sources[n]
-    letter = "j" if again and rng.random() < 0.5 else "k"
     windows_us = [100_500, 400_000, 5_000_000] if n else [0, 1, 20_000, 400_000]
-    key = tuple(f"{letter}{i}" for i in range(parts))
-    return StreamRef(source, f"again{n}" if again else source, rng.choice(windows_us), key)
+    return StreamRef(source, f"again{n}" if again else source, rng.choice(windows_us))
 
 
 def _random_rows(
@@ -202,7 +218,8 @@ def _cut(rng: random.Random, table: pa.Table, at_least: int) -> list[pa.Table]:
 def _as_text(rng: random.Random, query: Query) -> str:
     """A query as one of the many texts that mean it."""
     aliases = [ref.alias for ref in query.streams]
-    select = [f"{aliases[o.stream]}.{o.column} AS {o.name}" for o in query.output]
+    columns = [(o.name, next(expression.columns_of(o.value))) for o in query.output]
+    select = [f"{aliases[c.stream]}.{c.column} AS {name}" for name, c in columns]
     streams = []
     for ref in query.streams:
         window = rng.choice(
@@ -215,7 +232,7 @@ def _as_text(rng: random.Random, query: Query) -> str:
     equalities = []
     for n in range(1, len(aliases)):
         other = rng.randrange(n)
-        for one, two in zip(query.streams[n].key, query.streams[other].key, strict=True):
+        for one, two in zip(key_of(query, n), key_of(query, other), strict=True):
             sides = [f"{aliases[n]}.{one}", f"{aliases[other]}.`{two}`"]
             rng.shuffle(sides)
             equalities.append(" = ".join(sides))
@@ -377,11 +394,12 @@ PAIR += "WHERE a.k = b.k"
 def pair_of(rows: pa.Table, window: str, window_us: int) -> RandomJoin:
     """A join of rows, in two files, with themselves."""
     names = ("va", "vb", "ta", "tb")
-    output = (OutputColumn(n, "ab".index(n[1]), {"v": "v", "t": "ts"}[n[0]]) for n in names)
-    refs = tuple(StreamRef(alias, alias, window_us, ("k",)) for alias in "ab")
+    kinds = {"v": "v", "t": "ts"}
+    output = (Output(n, expression.Column("ab".index(n[1]), kinds[n[0]])) for n in names)
+    refs = tuple(StreamRef(alias, alias, window_us) for alias in "ab")
     half = rows.num_rows // 2
     files = {alias: [rows.slice(0, half), rows.slice(half)] for alias in "ab"}
-    query = Query("", refs, tuple(output))
+    query = Query("", refs, equal([["k"], ["k"]]), tuple(output))
     return RandomJoin(PAIR.format(window), query, 10**9, files, (2, 2), 16)
 
 

@@ -7,13 +7,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 
 from braid.model.errors import BraidError
-from braid.runtime.generator_source import (
-    MOST_TASKS,
-    GeneratorReader,
-    GeneratorSettings,
-    register,
-)
-from braid.workload import StreamSpec, WorkloadSpec, dump_spec, rows
+from braid.runtime.generator_source import generator_reader, nexmark_reader, register
+from braid.runtime.slice_reader import MOST_TASKS
+from braid.workload import StreamSpec, WorkloadSpec, dump_spec, nexmark, rows
 
 SECOND = 1_000_000
 SPEC = WorkloadSpec(
@@ -22,8 +18,7 @@ SPEC = WorkloadSpec(
 
 
 def reader(**options):
-    given = {"spec": dump_spec(SPEC), "stream": "a", **options}
-    return GeneratorReader(GeneratorSettings.read(given))
+    return generator_reader({"spec": dump_spec(SPEC), "stream": "a", **options})
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +115,20 @@ def test_a_bad_option_is_named_when_the_stream_is_loaded(spark):
         stream(spark, stream="z", seconds=1)
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("name", nexmark.STREAMS)
+def test_nexmark_comes_with_its_columns(spark, tmp_path, name):
+    spec = nexmark.NexmarkSpec(rate=1000, seed=3)
+    source = spark.readStream.format("braid_nexmark").option("spec", dump_spec(spec))
+    frame = source.option("stream", name).option("seconds", 5).load()
+    out = tmp_path / "out"
+    _, ended = drain(frame, tmp_path, out, {"availableNow": True})
+    assert ended
+    expected = nexmark.rows(spec, name, 0, 5 * SECOND)
+    found = spark.read.parquet(str(out)).toArrow().cast(expected.schema)
+    assert found.sort_by("ts").equals(expected)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -145,7 +154,30 @@ def test_options_are_demanded(name):
     options = {"spec": dump_spec(SPEC), "stream": "a", "seconds": "1"}
     del options[name]
     with pytest.raises(BraidError, match=f"option {name} is missing"):
-        GeneratorSettings.read(options)
+        generator_reader(options)
+
+
+def test_nexmark_needs_no_spec():
+    source = nexmark_reader({"stream": "bid", "seconds": "10"})
+    (part,) = source.partitions({"us": 0}, {"us": SECOND})
+    expected = nexmark.rows(nexmark.NexmarkSpec(), "bid", 0, SECOND)
+    assert pa.Table.from_batches(source.read(part)).equals(expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"stream": "item"}, "unknown stream 'item'"),
+        ({}, "option stream is missing"),
+        ({"stream": "bid", "spec": '{"rate": 0.5}'}, "rate must be a whole number"),
+        ({"stream": "bid", "spec": '{"pace": 5}'}, "unknown field pace"),
+        ({"stream": "bid", "rate": "5"}, "unknown option rate"),
+    ],
+)
+def test_options_of_nexmark_are_checked(options, said):
+    with pytest.raises(BraidError) as caught:
+        nexmark_reader({"seconds": "1", **options})
+    assert caught.value.message.startswith(said)
 
 
 def test_a_read_limit_counts_slices():

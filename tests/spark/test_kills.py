@@ -16,13 +16,15 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 
-from braid.model.failpoints import STEPS
+from braid.model.failpoints import DRIVER_STEPS, WORKER_STEPS
 from tests.spark.kill_harness import Job
+from tests.spark.kill_workloads import FLAT, GROUPS, HISTORY, TREE, WORKLOADS
 
 KILLS = int(os.environ.get("BRAID_KILLS", "4"))
 SEED = int(os.environ.get("BRAID_KILLS_SEED", time.time_ns() % 1_000_000))
+IS_CAMPAIGN = KILLS > 4
 
-pytestmark = [pytest.mark.spark, pytest.mark.kills]
+pytestmark = [pytest.mark.spark, pytest.mark.kills, pytest.mark.usefixtures("quick_starts")]
 
 COMMIT_BEFORE_LOG = '''\
 """Python reads this file at its start: the engine, with two steps in the wrong order.
@@ -50,13 +52,36 @@ LogFile.write, Checkpoint.sweep = hold_back, write_log_and_sweep
 '''
 
 
-@pytest.mark.timeout(900)
-def test_a_driver_killed_at_every_step_loses_and_doubles_nothing(tmp_path):
-    with Job(tmp_path / "job", seed=1, batches=len(STEPS) + 2) as job:
-        for number, step in enumerate(STEPS, start=1):
-            job.start(failpoint=f"{step}@{number}").die()
-            done = number + 1 if step in STEPS[STEPS.index("results published") :] else number
-            assert len(job.published()) == done, f"killed at another step than {step!r}"
+@pytest.fixture(scope="module")
+def quick_starts(tmp_path_factory):
+    """Half of a start is Java reading Spark's classes: one does it, the others share them."""
+    folder = tmp_path_factory.mktemp("java")
+    archive = folder / "classes.jsa"
+    write = {"SPARK_SUBMIT_OPTS": f"-XX:ArchiveClassesAtExit={archive}"}
+    with Job(folder / "job", 0, GROUPS, batches=2, rows=100, environ=write) as job:
+        job.finish()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_SUBMIT_OPTS", f"-XX:SharedArchiveFile={archive}")
+        yield
+    archive.unlink(missing_ok=True)
+
+
+def named(workload):
+    return workload.name
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("workload", WORKLOADS if IS_CAMPAIGN else (GROUPS, HISTORY), ids=named)
+def test_a_driver_killed_at_every_step_loses_and_doubles_nothing(tmp_path, workload):
+    rounds = range(workload.rounds)
+    deaths = [(step, 1 + n, f"/{n}") for n in rounds for step in WORKER_STEPS]
+    deaths += [(step, n, "") for n, step in enumerate(DRIVER_STEPS, start=1 + len(rounds))]
+    shown = DRIVER_STEPS[DRIVER_STEPS.index("results published") :]
+    with Job(tmp_path / "job", 1, workload, batches=deaths[-1][1] + 2) as job:
+        for step, number, in_round in deaths:
+            job.start(failpoint=f"{step}@{number}{in_round}").die()
+            done = number + 1 if step in shown else number
+            assert len(job.published()) == done, f"killed elsewhere than {step}{in_round}"
             job.check_published_is_whole()
         job.finish()
 
@@ -64,27 +89,32 @@ def test_a_driver_killed_at_every_step_loses_and_doubles_nothing(tmp_path):
 @pytest.mark.timeout(300 + 90 * KILLS)
 @pytest.mark.parametrize("seed", [SEED])
 def test_a_driver_killed_at_random_moments_loses_and_doubles_nothing(tmp_path, seed):
-    chance, kills = random.Random(seed), 0
+    chance, kills, jobs = random.Random(seed), 0, 0
+    workloads = chance.sample(WORKLOADS, len(WORKLOADS))
     while kills < KILLS:
-        folder = tmp_path / f"job-{kills}"
-        with Job(folder, seed=chance.randrange(10**6), batches=20, rows=300) as job:
-            while kills < KILLS and len(job.published()) < job.batches:
+        workload = workloads[jobs % len(workloads)]
+        jobs += 1
+        folder, batches = tmp_path / f"job-{jobs}", 20
+        with Job(folder, chance.randrange(10**6), workload, batches, rows=300) as job:
+            alive = True
+            while alive and kills < min(KILLS, jobs * max(2, KILLS // len(workloads))):
                 driver = job.start()
-                wait_for_a_moment(driver, chance, len(job.drivers))
-                kills += driver.kill()
+                wait_for_a_moment(driver, chance, kills)
+                alive = driver.kill()
+                kills += alive
                 job.check_published_is_whole()
             job.finish()
 
 
-def wait_for_a_moment(driver, chance, start):
+def wait_for_a_moment(driver, chance, kills):
     """Any moment will do, but most of them are Spark's: so every other one is aimed at ours."""
-    if start == 1:  # as the checkpoint is being made
+    if not kills:  # as the checkpoint is being made
         driver.wait_until(driver.job.checkpoint.exists, "there is a checkpoint folder")
         time.sleep(chance.uniform(0, 0.2))
         return
     driver.wait_for("started")
     driver.wait_for("batch", count=chance.randint(0, 4))
-    if start % 2:
+    if kills % 2:
         time.sleep(chance.uniform(0, 1))
     else:
         driver.wait_until(lambda: any(driver.job.out.glob(".staging/*")), "results are staged")
@@ -93,31 +123,38 @@ def wait_for_a_moment(driver, chance, start):
 
 @pytest.mark.timeout(300)
 def test_a_python_worker_killed_in_a_batch_is_replaced(tmp_path):
-    with Job(tmp_path / "job", seed=2, batches=14) as job:
+    with Job(tmp_path / "job", 2, FLAT, batches=14) as job:
         driver = job.start()
         done = 2
         while not driver.events("retried"):
             driver.wait_for("batch", count=done)
-            victim, *others = driver.python_workers()
-            for worker in (victim, *others):
-                worker.suspend()  # or the batch may be over before the kill
-            time.sleep(2)
-            victim.kill()
-            for worker in others:
-                worker.resume()
+            kill_a_python_worker(driver)
             done += 2
             driver.wait_for("batch", count=done)
         driver.end()
         job.check_result()
 
 
+def kill_a_python_worker(driver):
+    """One that a batch needs: it has held the batch up for a while."""
+    victim, *others = driver.python_workers()
+    for worker in (victim, *others):
+        worker.suspend()  # or the batch may be over before the kill
+    time.sleep(2)
+    victim.kill()
+    for worker in others:
+        worker.resume()
+
+
 @pytest.mark.timeout(300)
 def test_workers_of_a_killed_executor_rebuild_their_state_on_another(tmp_path):
     cluster = "local-cluster[2,1,1024]"
-    with Job(tmp_path / "job", seed=3, batches=12, master=cluster, workers=4) as job:
+    with Job(tmp_path / "job", 3, TREE, batches=14, master=cluster, workers=4) as job:
         job.environ["SPARK_HOME"] = str(spark_home(tmp_path / "spark"))
         driver = job.start()
-        done = 3
+        driver.wait_for("batch", count=2)
+        kill_a_python_worker(driver)  # Spark itself tries its task again
+        done = 4
         while not rebuilt_elsewhere(driver):
             driver.wait_for("batch", count=done)
             oldest = min(driver.executors(), key=lambda process: process.create_time())
@@ -152,32 +189,35 @@ def spark_home(folder: Path) -> Path:
 @pytest.mark.timeout(300)
 def test_an_engine_that_commits_before_it_logs_is_found_out(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(COMMIT_BEFORE_LOG)
-    with Job(tmp_path / "job", seed=4, environ={"PYTHONPATH": str(tmp_path)}) as job:
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    with Job(tmp_path / "job", seed=4, environ={"PYTHONPATH": path}) as job:
         job.start(failpoint="batch evaluated@2").die()
         job.check_published_is_whole()
         job.start(failpoint="commit written@4").die()  # in the order as it is, this is harmless
         job.check_published_is_whole()
-        with pytest.raises(AssertionError, match=r"log/4-\d-\w+\.log: it is missing"):
+        with pytest.raises(AssertionError, match=r"log/4-\d-\d-\w+\.log: it is missing"):
             job.finish()
 
 
 @pytest.mark.timeout(60)
-def test_a_lost_or_doubled_or_half_published_batch_is_found_out(tmp_path):
-    job = Job(tmp_path / "job", seed=5, batches=3, rows=200)
-    names = ("va", "vb", "vc", "k", "ts")
+@pytest.mark.parametrize("workload", WORKLOADS, ids=named)
+def test_a_lost_or_doubled_or_half_published_batch_is_found_out(tmp_path, workload):
+    job = Job(tmp_path / "job", 5, workload, batches=4, rows=200)
     for number, rows in job.expected.items():
         folder = job.out / f"batch={number}"
         folder.mkdir(parents=True)
-        table = pa.table(dict(zip(names, zip(*rows.elements(), strict=True), strict=True)))
-        pq.write_table(table, folder / "part-0.parquet")
+        values = [list(row) for row in rows.elements()]
+        columns = {name: [r[n] for r in values] for n, name in enumerate(workload.columns)}
+        pq.write_table(pa.table(columns), folder / "part-0.parquet")
     job.check_published_is_whole()
-    part = job.out / "batch=2" / "part-0.parquet"
+    last = max(job.expected)
+    part = job.out / f"batch={last}" / "part-0.parquet"
     whole = pq.read_table(part)
     pq.write_table(whole.slice(1), part)
-    with pytest.raises(AssertionError, match="batch 2 lacks 1 results"):
+    with pytest.raises(AssertionError, match=f"batch {last} lacks 1 results"):
         job.check_published_is_whole()
     pq.write_table(pa.concat_tables([whole, whole.slice(0, 1)]), part)
-    with pytest.raises(AssertionError, match="batch 2 has 1 results too many"):
+    with pytest.raises(AssertionError, match=f"batch {last} has 1 results too many"):
         job.check_published_is_whole()
     part.unlink()
     part.parent.rmdir()

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import braid
-from tests.oracle.cases import EPOCH, TIME
+from tests.oracle.values import EPOCH, TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from braid.cli.demo import demo
+from braid.cli.explain import explain
 from braid.cli.generate import generate
 from braid.cli.run import run
 from braid.model.errors import BraidError
@@ -19,7 +20,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(run)
-app.command()(generate)
+app.command()(explain)
+app.add_typer(generate, name="generate")
 app.command()(demo)
 
 

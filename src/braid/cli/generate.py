@@ -1,9 +1,11 @@
-"""`braid generate`: synthetic streams as folders of files.
+"""`braid generate`: synthetic streams as folders of files; `braid generate nexmark`: NEXMark's.
 
-What the options mean is defined in `braid.workload.spec`; this module turns them into a spec.
+What the options mean is defined in `braid.workload.spec` and `braid.workload.nexmark.spec`;
+this module turns them into specs.
 """
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -18,41 +20,53 @@ from braid.workload import (
     WorkloadSpec,
     WrittenFiles,
     load_spec,
+    nexmark,
     write_files,
+    write_slices,
 )
 
+generate = typer.Typer(invoke_without_command=True, no_args_is_help=True)
 
-def generate(
-    out: Annotated[Path, typer.Option(help="Folder to write to; each stream gets its own.")],
+
+@generate.callback()
+def generate_streams(
+    context: typer.Context,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write to; each stream gets its own.")
+    ] = None,
     streams: Annotated[
-        str | None, typer.Option(help="Names of the streams, with commas. [default: a,b,c]")
+        str | None,
+        typer.Option(help="Names of the streams, with commas.", show_default="a,b,c"),
     ] = None,
     rate: Annotated[
-        float | None, typer.Option(help="Rows per second of each stream. [default: 1000]")
+        float | None, typer.Option(help="Rows per second of each stream.", show_default="1000")
     ] = None,
     seconds: Annotated[float, typer.Option(help="Length of the streams.")] = 60.0,
     file_seconds: Annotated[float, typer.Option(help="Seconds of a stream per file.")] = 5.0,
     join_rate: Annotated[
         float | None,
-        typer.Option(help="What a tuple range adds to the rows per join value. [default: 3]"),
+        typer.Option(
+            help="What a tuple range adds to the rows per join value.", show_default="3"
+        ),
     ] = None,
     tuple_range: Annotated[
-        int | None, typer.Option(help="Rows of a tuple range. [default: 30000]")
+        int | None, typer.Option(help="Rows of a tuple range.", show_default="30000")
     ] = None,
     partitions: Annotated[
-        int | None, typer.Option(help="Partitions of the keys. [default: 300]")
+        int | None, typer.Option(help="Partitions of the keys.", show_default="300")
     ] = None,
     zipf: Annotated[
-        float | None, typer.Option(help="Skew of the partitions' load. [default: 0]")
+        float | None, typer.Option(help="Skew of the partitions' load.", show_default="0")
     ] = None,
     disorder: Annotated[
-        str | None, typer.Option(help="Longest delay of a row. [default: '0 seconds']")
+        str | None, typer.Option(help="Longest delay of a row.", show_default="'0 seconds'")
     ] = None,
     pad: Annotated[
-        int | None, typer.Option(help="Bytes of padding per row. [default: 0]")
+        int | None, typer.Option(help="Bytes of padding per row.", show_default="0")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Same seed, same rows. [default: that of --spec, or 1]")
+        int | None,
+        typer.Option(help="Same seed, same rows.", show_default="that of --spec, or 1"),
     ] = None,
     spec: Annotated[
         Path | None, typer.Option(help="JSON file that describes the streams instead.")
@@ -60,6 +74,10 @@ def generate(
     format: Annotated[str, typer.Option(help=f"One of {', '.join(FORMATS)}.")] = "parquet",
 ) -> None:
     """Write synthetic streams: Poisson arrivals, with the join rates and skew you ask for."""
+    if context.invoked_subcommand is not None:
+        return _refuse_options_before(context, context.invoked_subcommand)
+    if out is None:
+        raise BraidError("option --out is missing", hint="add --out DIR")
     described = {
         "streams": streams,
         "rate": rate,
@@ -84,6 +102,41 @@ def generate(
             kind=format,
         )
         typer.echo(_summary(written))
+
+
+@generate.command("nexmark")
+def generate_nexmark(
+    out: Annotated[Path, typer.Option(help="Folder for the folders person, auction, bid.")],
+    rate: Annotated[int, typer.Option(help="Events per second of all three.")] = 10_000,
+    seconds: Annotated[float, typer.Option(help="Length of the streams.")] = 60.0,
+    file_seconds: Annotated[float, typer.Option(help="Seconds of a stream per file.")] = 5.0,
+    seed: Annotated[int, typer.Option(help="Same seed, same rows.")] = 1,
+    format: Annotated[str, typer.Option(help=f"One of {', '.join(FORMATS)}.")] = "parquet",
+) -> None:
+    """Write the NEXMark benchmark's streams: people, their auctions, and bids for these."""
+    spec = nexmark.NexmarkSpec(rate=rate, seed=seed)
+    for stream in nexmark.STREAMS:
+        written = write_slices(
+            partial(nexmark.rows, spec, stream),
+            stream,
+            out / stream,
+            seconds=seconds,
+            file_seconds=file_seconds,
+            kind=format,
+        )
+        typer.echo(_summary(written))
+
+
+def _refuse_options_before(context: typer.Context, command: str) -> None:
+    """The options of two commands have the same names: one before the word would be lost."""
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = f"--{name.replace('_', '-')}"
+            raise BraidError(
+                f"cannot use {option} before {command}",
+                hint=f"write braid generate {command} {option} ...",
+            )
 
 
 def _loaded(path: Path, chosen: dict[str, str | float | int]) -> WorkloadSpec:

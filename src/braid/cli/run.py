@@ -38,16 +38,35 @@ def run(
     ] = "0 seconds",
     idle_timeout: Annotated[
         str | None,
-        typer.Option(help="A stream silent for so long holds nothing up. [default: never]"),
+        typer.Option(
+            help="A stream silent for so long holds nothing up.", show_default="never"
+        ),
     ] = None,
     late: Annotated[Path | None, typer.Option(help="Folder to keep late rows in.")] = None,
     files_per_batch: Annotated[int, typer.Option(help="Files of each stream in a batch.")] = 1,
     workers: Annotated[
-        int | None, typer.Option(help="Workers to share the state. [default: one per core]")
+        int | None,
+        typer.Option(help="Workers to share the state.", show_default="one per core"),
     ] = None,
     groups: Annotated[
         int, typer.Option(help="Partition groups; fixed for a checkpoint.")
     ] = 256,
+    plan: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TREE",
+            help='Join tree, such as "((a b) c)".',
+            show_default="one join per key",
+        ),
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ORDERS",
+            help='Who probes whom first, such as "a: c b; b: a c".',
+            show_default="few shuffles",
+        ),
+    ] = None,
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     events: Annotated[
         Path | None, typer.Option(metavar="FILE.jsonl", help="File to append events to.")
@@ -57,9 +76,9 @@ def run(
 
     Ends when the files are used up. The same command again carries on where it stopped.
     """
-    text = _query_text(file, q)
-    streams = _streams(stream, files_per_batch)
-    _check_streams(text, streams)
+    text = query_text(file, q)
+    streams = streams_of(stream, files_per_batch)
+    check_streams(text, streams)
     for each in streams.values():
         each.format()  # before Spark starts, which takes seconds
     start_spark(master)
@@ -75,6 +94,8 @@ def run(
         sink=sinks.parquet(out),
         workers=workers,
         groups=groups,
+        plan=plan,
+        order=order,
         late=late,
         events=events,
     )
@@ -91,7 +112,8 @@ def run(
     )
 
 
-def _query_text(file: Path | None, text: str | None) -> str:
+def query_text(file: Path | None, text: str | None) -> str:
+    """The query, which is given in a file or as it is."""
     if (file is None) == (text is None):
         raise BraidError("give the query either as a file or with -q")
     if text is not None:
@@ -109,7 +131,8 @@ def _query_text(file: Path | None, text: str | None) -> str:
     )
 
 
-def _streams(options: list[str], files_per_batch: int) -> dict[str, FileStream]:
+def streams_of(options: list[str], files_per_batch: int) -> dict[str, FileStream]:
+    """The folders that `--stream NAME=DIR` names."""
     streams: dict[str, FileStream] = {}
     for option in options:
         name, equals, folder = option.partition("=")
@@ -128,7 +151,7 @@ def _streams(options: list[str], files_per_batch: int) -> dict[str, FileStream]:
     return streams
 
 
-def _check_streams(text: str, streams: dict[str, FileStream]) -> None:
+def check_streams(text: str, streams: dict[str, FileStream]) -> None:
     """Name a missing stream before Spark starts."""
     given = {name.lower() for name in streams}
     for name in cql.sources(text):

@@ -1,7 +1,7 @@
-"""The equalities of WHERE as one join key: sets of equal columns, one from every stream.
+"""Equalities as join keys: sets of columns that are equal, directly or through others.
 
-Joins on several keys, where a set leaves a stream out, are not supported yet; they get errors
-here, and so do key columns whose types do not compare.
+A key has one column of a stream at most. If two columns of one stream are equal, that stream
+filters its rows by it, and the key has the first of them.
 """
 
 from __future__ import annotations
@@ -10,38 +10,44 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-import pyarrow as pa
+from braid.cql.snippet import Snippet
+from braid.cql.types import check_flat
 
 if TYPE_CHECKING:
-    from braid.cql.scope import ColumnId, Scope
-    from braid.cql.syntax import ColumnName, Equality, FromItem
+    from braid.cql.condition import Equality
+    from braid.cql.scope import Scope
+    from braid.cql.syntax import FromItem
+    from braid.cql.types import Types
 
 _T = TypeVar("_T", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
-class BoundEquality:
-    """An equality of WHERE, and the columns that it means."""
+class Joins:
+    """The keys, each as one expression of every stream in it; and the filters they left."""
 
-    left: ColumnId
-    right: ColumnId
-    written: Equality
-
-    def pair(self) -> tuple[ColumnId, ColumnId]:
-        """Both columns, as written."""
-        return self.left, self.right
+    keys: tuple[tuple[Snippet, ...], ...]
+    filters: tuple[Snippet, ...]
 
 
-def join_key(
-    scope: Scope, streams: Sequence[FromItem], equalities: Sequence[Equality]
-) -> tuple[tuple[str, ...], ...]:
-    """The key columns of every stream; parts of the key in order of first appearance."""
-    bound = [BoundEquality(scope.column(e.left), scope.column(e.right), e) for e in equalities]
-    for equality in bound:
-        _check_types(scope, equality)
-    _check_connected(scope, streams, bound)
-    parts = [_key_part(scope, bound, set(equal)) for equal in classes(e.pair() for e in bound)]
-    return tuple(zip(*parts, strict=True))
+def join_keys(
+    scope: Scope, types: Types, streams: Sequence[FromItem], equalities: Sequence[Equality]
+) -> Joins:
+    """The keys of a query, in the order in which the text first speaks of each."""
+    for equality in equalities:
+        _check_types(types, equality)
+    _check_connected(scope, streams, equalities)
+    sides = {(s.stream, s.sql): s for e in equalities for s in (e.left, e.right)}
+    pairs = [tuple((s.stream, s.sql) for s in (e.left, e.right)) for e in equalities]
+    keys, filters = [], []
+    for equal in classes((left, right) for left, right in pairs):
+        first: dict[int, Snippet] = {}
+        for side in (sides[each] for each in equal):
+            kept = first.setdefault(side.stream, side)
+            if kept is not side:
+                filters.append(_equal(kept, side))
+        keys.append(tuple(first[stream] for stream in sorted(first)))
+    return Joins(tuple(keys), tuple(filters))
 
 
 def classes(pairs: Iterable[tuple[_T, _T]]) -> list[list[_T]]:
@@ -50,69 +56,52 @@ def classes(pairs: Iterable[tuple[_T, _T]]) -> list[list[_T]]:
     >>> classes([("a", "b"), ("x", "y"), ("c", "b")])
     [['a', 'b', 'c'], ['x', 'y']]
     """
+    order: dict[_T, int] = {}
     home: dict[_T, list[_T]] = {}
     for pair in pairs:
         sets = [home.setdefault(each, [each]) for each in pair]
+        for each in pair:
+            order.setdefault(each, len(order))
         stays, moves = sorted(sets, key=len, reverse=True)
         if stays is not moves:
             stays.extend(moves)
             home.update(dict.fromkeys(moves, stays))
-    return list({id(equal): equal for equal in home.values()}.values())
+    found = {id(equal): equal for equal in home.values()}.values()
+    return sorted(
+        (sorted(equal, key=order.__getitem__) for equal in found),
+        key=lambda equal: order[equal[0]],
+    )
 
 
-def _check_types(scope: Scope, equality: BoundEquality) -> None:
-    left, right = (scope.type_of(column) for column in equality.pair())
-    _check_flat(scope, equality.left, equality.written.left)
-    _check_flat(scope, equality.right, equality.written.right)
-    if left != right:
-        raise equality.written.place.error(
-            f"{scope.spell(equality.left)} is {left}, "
-            f"but {scope.spell(equality.right)} is {right}",
-            hint="CAST one of them in its DataFrame, before the query",
-        )
+def _equal(left: Snippet, right: Snippet) -> Snippet:
+    """The filter that two expressions over one stream are equal."""
+    sides = zip(left.bracketed(), right.bracketed(), strict=True)
+    sql, text = (f"{one} = {other}" for one, other in sides)
+    return Snippet(left.stream, sql, text, False, left.needs | right.needs)
 
 
-def _check_flat(scope: Scope, column: ColumnId, written: ColumnName) -> None:
-    if pa.types.is_nested(scope.type_of(column)):
-        raise written.place.unsupported(
-            f"the type {scope.type_of(column)} of {scope.spell(column)} in a key",
-            hint="select the fields to join on into columns of their own, before the query",
+def _check_types(types: Types, equality: Equality) -> None:
+    left, right = (types.of_snippet(s, equality.place) for s in (equality.left, equality.right))
+    check_flat(left, f"{equality.left.text} in a key", equality.place)
+    check_flat(right, f"{equality.right.text} in a key", equality.place)
+    if left is not None and right is not None and left != right:
+        raise equality.place.error(
+            f"{equality.left.text} is {left}, but {equality.right.text} is {right}",
+            hint="CAST one of them to the type of the other",
         )
 
 
 def _check_connected(
-    scope: Scope, streams: Sequence[FromItem], bound: Sequence[BoundEquality]
+    scope: Scope, streams: Sequence[FromItem], equalities: Sequence[Equality]
 ) -> None:
     """Refuse a query that falls into parts which no equality connects."""
     alone = [(number, number) for number in range(len(streams))]
-    islands = classes([*alone, *((e.left.stream, e.right.stream) for e in bound)])
+    islands = classes([*alone, *((e.left.stream, e.right.stream) for e in equalities)])
     if len(islands) == 1:
         return
     names = [", ".join(scope.aliases[s] for s in sorted(island)) for island in islands]
     first = min(islands[1])
     raise streams[first].source.place.error(
-        f"no equality in WHERE connects {names[0]} with {names[1]}",
-        hint=f"add one, such as {scope.aliases[0]}.k = {scope.aliases[first]}.k",
+        f"no equality connects {names[0]} with {names[1]}",
+        hint=f"add one to WHERE, such as {scope.aliases[0]}.k = {scope.aliases[first]}.k",
     )
-
-
-def _key_part(
-    scope: Scope, bound: Sequence[BoundEquality], equal: set[ColumnId]
-) -> tuple[str, ...]:
-    """One part of the key: of every stream, the column that is among the equal ones."""
-    inside = [equality for equality in bound if equality.left in equal]
-    chosen: dict[int, ColumnId] = {}
-    for equality in inside:
-        sides = (equality.written.left, equality.written.right)
-        for column, written in zip(equality.pair(), sides, strict=True):
-            other = chosen.setdefault(column.stream, column)
-            if other != column:
-                both = f"{scope.spell(other)} and {scope.spell(column)}"
-                raise written.place.unsupported(f"an equality within one stream ({both})")
-    left_out = [alias for number, alias in enumerate(scope.aliases) if number not in chosen]
-    if left_out:
-        raise inside[0].written.place.unsupported(
-            f"a join on several keys (this one leaves out {', '.join(left_out)})",
-            hint="for each part of the key, equate a column of every stream",
-        )
-    return tuple(chosen[number].column for number in range(len(scope.aliases)))

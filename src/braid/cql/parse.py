@@ -6,85 +6,122 @@ are not looked up (see `bind`), and sqlglot's own errors are translated elsewher
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import TokenType, exp
 
-from braid.cql.refuse import CONDITIONS, VALUES, others, refuse_clauses, refused
+from braid.cql.place import SHAPE
+from braid.cql.read_term import TermReader, term_reader
+from braid.cql.refuse import others, refuse_clauses, refuse_node, refuse_words
 from braid.cql.sql import parse_select, tokenize
-from braid.cql.syntax import ColumnName, Equality, FromItem, Name, SelectItem, Star, Syntax
+from braid.cql.syntax import FromItem, SelectItem, Star, Syntax
 from braid.cql.window import HOW, WrittenWindow, cut_windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from braid.cql.place import Place, Words
+    from braid.cql.place import Place
+    from braid.cql.term import Name, Written
+    from braid.model.errors import QueryError
 
 _GLUE = frozenset(
     {
         TokenType.ALIAS,
         TokenType.ALL,
-        TokenType.AND,
         TokenType.COMMA,
-        TokenType.EQ,
+        TokenType.CROSS,
         TokenType.FROM,
+        TokenType.GROUP_BY,
+        TokenType.HAVING,
+        TokenType.INNER,
+        TokenType.JOIN,
         TokenType.L_PAREN,
+        TokenType.ON,
         TokenType.R_PAREN,
         TokenType.SELECT,
         TokenType.SEMICOLON,
+        TokenType.USING,
         TokenType.WHERE,
     }
 )
-"""What stands between names."""
+"""What stands between names and expressions."""
 
-_NAME = re.compile(r"\w+|`.*`|\".*\"", re.DOTALL)
+_GROUP_SETS = frozenset(
+    {TokenType.ALL, TokenType.CUBE, TokenType.GROUPING_SETS, TokenType.ROLLUP}
+)
 
-_IN_SELECT = "SELECT takes columns, such as a.k or a.v AS va"
-_IN_FROM = "list the streams in FROM with commas, and equate their columns in WHERE"
-_IN_WHERE = "WHERE takes equalities of columns joined by AND, such as a.k = b.k AND b.k = c.k"
+_IN_FROM = "list the streams in FROM, and equate their columns in WHERE or with JOIN … ON"
+
+_MISSING = "which rows have no partner is known only when their windows have passed"
+_JOINS = {
+    "LEFT": ("an outer join", _MISSING),
+    "RIGHT": ("an outer join", _MISSING),
+    "FULL": ("an outer join", _MISSING),
+    "OUTER": ("an outer join", _MISSING),
+    "SEMI": ("a semi-join", "results are combinations of one row of every stream"),
+    "ANTI": ("an anti-join", _MISSING),
+    "NATURAL": ("a natural join", "it would join on the event times as well"),
+    "ASOF": ("an ASOF join", "the nearest row may still be to come"),
+}
+"""Words before JOIN: what they ask for, and why there is none."""
 
 
 def parse(text: str) -> Syntax:
     """Read a query; a `QueryError` points at the first thing that is not of the language."""
     words, windows = cut_windows(tokenize(text))
-    return _Reader(words, windows).syntax(parse_select(words))
+    refuse_words(words)
+    return _Reader(term_reader(words), windows).syntax(parse_select(words))
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
     """Reads sqlglot's nodes of one query, whose windows stand apart."""
 
-    words: Words
+    terms: TermReader
     windows: tuple[WrittenWindow, ...]
 
     def syntax(self, select: exp.Select) -> Syntax:
-        refuse_clauses(select, self.words)
-        streams = self._streams(select)
+        words = self.terms.words
+        refuse_clauses(select, words)
+        streams, conditions = self._streams(select)
         items = tuple(self._item(node) for node in select.expressions)
         if not items:
-            raise self.words.at(self.words.tokens[0]).error("SELECT has no columns after it")
-        where = select.args.get("where")
-        equalities = tuple(self._equalities(where.this)) if where else ()
-        return self._complete(Syntax(items, streams, equalities))
+            raise words.at(words.tokens[0]).error(
+                "SELECT has no columns after it", hint="name some, or write SELECT *"
+            )
+        where, having = select.args.get("where"), select.args.get("having")
+        if where:
+            conditions.append(self.terms.read(where.this))
+        return self._complete(
+            Syntax(
+                items,
+                streams,
+                tuple(conditions),
+                self._group(select.args.get("group")),
+                self.terms.read(having.this) if having else None,
+            )
+        )
 
     def _complete(self, syntax: Syntax) -> Syntax:
-        """Check that every token was read: sqlglot skips some, such as a sign before a name."""
+        """Check that every token was read: sqlglot skips some in silence."""
         read = {at for place in syntax.places() for at in range(place.lower, place.upper)}
-        for token in self.words.tokens:
+        words = self.terms.words
+        for token in words.tokens:
             if token.token_type not in _GLUE and token.start not in read:
-                raise self.words.at(token).error(f"cannot read {token.text!r} here")
+                raise words.at(token).error(f"cannot read {token.text!r} here", hint=SHAPE)
         return syntax
 
     # SELECT
 
     def _item(self, node: exp.Expr) -> SelectItem:
         inner = node.this if isinstance(node, exp.Alias) else node
-        what = self._star(inner) or self._column(inner, _IN_SELECT)
-        alias = self._name(node.args["alias"]) if isinstance(node, exp.Alias) else None
+        what = self._star(inner) or self.terms.read(inner)
+        alias = self.terms.name(node.args["alias"]) if isinstance(node, exp.Alias) else None
         if alias and isinstance(what, Star):
-            raise alias.place.error("a star cannot have an alias", hint=_IN_SELECT)
+            raise alias.place.error(
+                "a star cannot have an alias", hint="name the columns one by one"
+            )
         return SelectItem(what, alias, what.place.to(alias.place) if alias else what.place)
 
     def _star(self, node: exp.Expr) -> Star | None:
@@ -92,70 +129,83 @@ class _Reader:
         if not isinstance(star, exp.Star):
             return None
         if others(star) or others(node, "this", "table"):
-            raise self.words.of(node).unsupported("a star with more than a stream")
-        return Star(*self._qualified(node, self.words.of_name(star)))
-
-    def _column(self, node: exp.Expr, hint: str) -> ColumnName:
-        node = _bare(node)
-        plain = isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier)
-        if not plain or others(node, "this", "table"):
-            raise refused(node, self.words, VALUES, hint=hint)
-        column = self._name(node.this)
-        stream, place = self._qualified(node, column.place)
-        return ColumnName(stream, column, place)
-
-    def _qualified(self, node: exp.Expr, place: Place) -> tuple[Name | None, Place]:
-        """The stream that a column or star names, if any, and the place of both."""
+            raise self.terms.place(node).error(
+                "a star stands for all columns of a stream, or of all",
+                hint="name the columns one by one",
+            )
         table = node.args.get("table")
-        stream = self._name(table) if table else None
-        return stream, stream.place.to(place) if stream else place
-
-    def _name(self, node: exp.Expr) -> Name:
-        place = self.words.of_name(node)
-        if not _NAME.fullmatch(self.words.text, place.lower, place.upper):
-            raise place.error("this is not a name", hint="put names with signs in `backticks`")
-        return Name(node.name, place)
+        return Star(self.terms.name(table) if table else None, self.terms.place(node))
 
     # FROM
 
-    def _streams(self, select: exp.Select) -> tuple[FromItem, ...]:
+    def _streams(self, select: exp.Select) -> tuple[tuple[FromItem, ...], list[Written]]:
+        """The streams, and the conditions of ON."""
         source = select.args.get("from_")
+        words = self.terms.words
         if source is None:
-            raise self.words.everything().error("the query has no FROM", hint=_IN_FROM)
-        tables = [source.this]
-        for join in select.args.get("joins") or ():
-            self._check_comma(tables[-1], join)
-            tables.append(join.this)
-        names = [self._stream(table) for table in tables]
+            raise words.everything().error("the query has no FROM", hint=_IN_FROM)
+        joins = select.args.get("joins") or []
+        names = [self._stream(source.this)]
+        for join in joins:
+            self._check_kind(join)
+            names.append(self._stream(join.this))
         self._check_strays(names)
         if len(names) == 1:
             raise names[0][0].place.error("a join takes two streams or more", hint=_IN_FROM)
-        return tuple(FromItem(*pair, self._window_us(*pair)) for pair in names)
+        using = [(), *(self._using(join) for join in joins)]
+        streams = tuple(
+            FromItem(*pair, self._window(*pair), columns)
+            for pair, columns in zip(names, using, strict=True)
+        )
+        return streams, list(self._conditions(joins))
 
-    def _check_comma(self, left: exp.Expr, join: exp.Expr) -> None:
-        """Refuse words such as LEFT JOIN between two tables."""
-        before, after = self.words.core(left), self.words.core(join.this)
-        if before is None or after is None:
-            raise refused(join.this, self.words, VALUES, hint=_IN_FROM)
-        between = self.words.tokens[before[1] + 1 : after[0]]
-        if others(join, "this") or any(t.token_type is TokenType.JOIN for t in between):
-            words = self.words
-            place = words.at(between[0], between[-1]) if between else words.of(join.this)
-            raise place.unsupported("JOIN", hint=_IN_FROM)
+    def _conditions(self, joins: list[exp.Join]) -> Iterator[Written]:
+        for join in joins:
+            on = join.args.get("on")
+            if on is not None and self.terms.extent(on):  # sqlglot adds ON TRUE of its own
+                yield self.terms.read(on)
+
+    def _using(self, join: exp.Join) -> tuple[Name, ...]:
+        return tuple(self.terms.name(name) for name in join.args.get("using") or ())
+
+    def _check_kind(self, join: exp.Join) -> None:
+        """Refuse words such as LEFT before JOIN."""
+        asked = [str(join.args.get(part) or "") for part in ("kind", "method", "side")]
+        found = next((_JOINS[word] for word in asked if word in _JOINS), None)
+        if found is not None:
+            raise self._join_words(join).out_of_scope(*found, hint="join with JOIN … ON")
+        known = others(join, "this", "on", "using", "kind") is False
+        if not known or asked[0] not in ("", "CROSS", "INNER"):
+            raise self._join_words(join).error("cannot read this as a join", hint=_IN_FROM)
+
+    def _join_words(self, join: exp.Join) -> Place:
+        """The words before a stream that say how to join it."""
+        found = self.terms.extent(join.this)
+        if found is None:
+            return self.terms.words.everything()
+        first = last = max(0, found[0] - 1)
+        tokens = self.terms.words.tokens
+        while first and tokens[first - 1].text.upper() in _JOINS:
+            first -= 1
+        return self.terms.words.span(first, last)
 
     def _stream(self, table: exp.Expr) -> tuple[Name, Name | None]:
         """The name of a stream and its alias."""
-        if not isinstance(table, exp.Table):
-            raise refused(table, self.words, VALUES, hint=_IN_FROM)
-        if not isinstance(table.this, exp.Identifier):
-            raise refused(table.this, self.words, VALUES, hint=_IN_FROM)
-        source, alias = self._name(table.this), table.args.get("alias")
+        place = self.terms.place(table)
+        refuse_node(table, place)
+        if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+            raise place.out_of_scope(
+                "a table made by a function", "a query reads streams alone", hint=_IN_FROM
+            )
+        source, alias = self.terms.name(table.this), table.args.get("alias")
         if table.args.get("db"):
-            database = self._name(table.parts[0]).place
-            raise database.to(source.place).unsupported("a stream's name with a dot")
+            database = self.terms.name(table.parts[0]).place
+            raise database.to(source.place).error(
+                "a stream's name has no dot", hint="put a name with a dot in `backticks`"
+            )
         if others(table, "this", "alias") or (alias and others(alias, "this")):
-            raise self.words.of(table).unsupported("more than a name and an alias in FROM")
-        return source, self._name(alias.this) if alias else None
+            raise place.error("a stream has a name and an alias, and no more", hint=_IN_FROM)
+        return source, self.terms.name(alias.this) if alias else None
 
     def _check_strays(self, names: list[tuple[Name, Name | None]]) -> None:
         """Refuse windows that no stream stands before."""
@@ -164,37 +214,38 @@ class _Reader:
             if window.after not in ends:
                 raise window.place.error("no stream stands before this window", hint=HOW)
 
-    def _window_us(self, source: Name, alias: Name | None) -> int:
+    def _window(self, source: Name, alias: Name | None) -> WrittenWindow:
         """The window right after a stream's name, or right after its alias."""
         ends = {name.place.upper for name in (source, alias) if name}
         found = [window for window in self.windows if window.after in ends]
         if not found:
             raise source.place.error(f"stream {source.text!r} has no window", hint=HOW)
         if len(found) > 1:
-            raise found[1].place.error(f"stream {source.text!r} has two windows")
-        return found[0].length_us
+            raise found[1].place.error(
+                f"stream {source.text!r} has two windows", hint="leave one of them out"
+            )
+        return found[0]
 
-    # WHERE
+    # GROUP BY
 
-    def _equalities(self, where: exp.Expr) -> Iterator[Equality]:
-        pending = [where]  # a list, not recursion: a long conjunction is a deep tree
-        while pending:
-            node = _bare(pending.pop())
-            if isinstance(node, exp.And):
-                pending += [node.expression, node.this]
-            else:
-                yield self._equality(node)
+    def _group(self, group: exp.Group | None) -> tuple[Written, ...] | None:
+        if group is None:
+            return None
+        if group.find(exp.Cube, exp.Rollup, exp.GroupingSets) or others(group, "expressions"):
+            raise self._refused_group()
+        keys = tuple(self.terms.read(node) for node in group.expressions)
+        if not keys:
+            raise self.terms.place(group).error(
+                "GROUP BY has no columns after it", hint="name some, or leave GROUP BY out"
+            )
+        return keys
 
-    def _equality(self, node: exp.Expr) -> Equality:
-        if not isinstance(node, exp.EQ):
-            raise refused(node, self.words, CONDITIONS, hint=_IN_WHERE)
-        left = self._column(node.this, _IN_WHERE)
-        right = self._column(node.expression, _IN_WHERE)
-        return Equality(left, right, left.place.to(right.place))
-
-
-def _bare(node: exp.Expr) -> exp.Expr:
-    """A node without parentheses around it; a subquery's are its own."""
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
+    def _refused_group(self) -> QueryError:
+        words = self.terms.words
+        found = [token for token in words.tokens if token.token_type in _GROUP_SETS]
+        place = words.at(found[-1]) if found else words.everything()
+        return place.out_of_scope(
+            f"GROUP BY with {found[-1].text.upper()}" if found else "such a GROUP BY",
+            "a query has one set of groups",
+            hint="list the columns of the groups, and run a query for each set",
+        )

@@ -1,19 +1,20 @@
 """The door to sqlglot: text to tokens, tokens to one SELECT node. Its exceptions end here.
 
-What the node may contain is decided in `parse`; windows, which SQL lacks, are cut out of the
-tokens in `window` before sqlglot sees them.
+What the node may contain is decided in `parse` and `read_term`; windows, which SQL lacks, are
+cut out of the tokens in `window` before sqlglot sees them.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
-from sqlglot import Dialect, Token, TokenType, exp, parser, tokens
+from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ErrorLevel, ParseError, TokenError
 
-from braid.cql.place import CLOSERS, OPENERS, Place, Words
+from braid.cql.dialect import Cql, settle_extents
+from braid.cql.place import CLOSERS, OPENERS, SHAPE, SIMPLER, Place, Words
 
 if TYPE_CHECKING:
     from braid.model.errors import QueryError
@@ -25,47 +26,41 @@ _BLANKS = re.compile(r"(?:\s|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STATEMENTS = re.compile(
     "ALTER|CREATE|DELETE|DESCRIBE|DROP|EXPLAIN|INSERT|MERGE|SET|SHOW|UPDATE|VALUES|WITH"
 )
-"""First words that are good SQL, only not (yet) a query of ours."""
+"""First words that are good SQL, only no query of ours."""
 
-_BEFORE_LISTS = {TokenType.SELECT, TokenType.FROM, TokenType.WHERE} | OPENERS.keys()
-_AFTER_LISTS = {TokenType.COMMA, TokenType.FROM, TokenType.WHERE, TokenType.SEMICOLON} | CLOSERS
+_BETWEEN_LISTS = {
+    TokenType.FROM,
+    TokenType.WHERE,
+    TokenType.GROUP_BY,
+    TokenType.HAVING,
+    TokenType.JOIN,
+    TokenType.ON,
+}
+_BEFORE_LISTS = {TokenType.SELECT} | _BETWEEN_LISTS | OPENERS.keys()
+_AFTER_LISTS = {TokenType.COMMA, TokenType.SEMICOLON} | _BETWEEN_LISTS | CLOSERS
 
-_Node = TypeVar("_Node", bound=exp.Expr)
-
-
-class Cql(Dialect):
-    """Standard SQL, with names quoted as standard SQL does or as Spark does."""
-
-    class Tokenizer(tokens.Tokenizer):
-        """Takes both "name" and `name`; the quote itself is written twice inside."""
-
-        IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
-        IDENTIFIER_ESCAPES: ClassVar[list[str]] = []
-
-    class Parser(parser.Parser):
-        """Marks every node with a token of its own, where sqlglot marks but a few."""
-
-        def expression(
-            self, instance: _Node, token: Token | None = None, comments: list[str] | None = None
-        ) -> _Node:
-            """Finish a node; the token just read is its last, or within it at least."""
-            return super().expression(instance, token or self._prev, comments)
+_SETS = {TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT}
 
 
 def tokenize(text: str) -> Words:
     """Split a query into tokens, with brackets that match and something after each comma."""
-    tokenizer = Cql().tokenizer()
-    try:
-        words = Words(text, tokenizer.tokenize(text))
-    except TokenError as error:
-        raise _unfinished(text, tokenizer.tokens) from error
+    words = read_words(text)
     if not words.tokens:
         raise Place(text, 0, 0).error("the query is empty", hint=f"write {EXAMPLE}")
     _check_start(words)
     _check_end(words)
-    _check_brackets(words)
+    check_brackets(words)
     _check_commas(words)
     return words
+
+
+def read_words(text: str) -> Words:
+    """Split any text into tokens."""
+    tokenizer = Cql().tokenizer()
+    try:
+        return Words(text, tokenizer.tokenize(text))
+    except TokenError as error:
+        raise _unfinished(text, tokenizer.tokens) from error
 
 
 def parse_select(words: Words) -> exp.Select:
@@ -77,21 +72,51 @@ def parse_select(words: Words) -> exp.Select:
     except ParseError as error:
         raise _unexpected(words, error) from error
     except RecursionError as error:
-        raise words.everything().error("the query is nested too deeply") from error
+        raise words.everything().error(
+            "the query is nested too deeply", hint=SIMPLER
+        ) from error
     except Exception as error:  # sqlglot trips over some malformed texts instead of refusing
-        raise words.everything().error("cannot read this as a query") from error
+        raise words.everything().error("cannot read this as a query", hint=SHAPE) from error
     if isinstance(tree, exp.SetOperation):
-        raise _set_word(words, tree).unsupported(tree.key.upper())
+        raise _refused_set(words)
     if not isinstance(tree, exp.Select):
-        raise words.everything().unsupported("a statement that is not a SELECT")
+        raise words.everything().error("this is not a SELECT", hint=f"write {EXAMPLE}")
+    settle_extents(tree)
     return tree
+
+
+def check_brackets(words: Words) -> None:
+    """Refuse brackets without their partners."""
+    opened: list[Token] = []
+    for token in words.tokens:
+        if token.token_type in OPENERS:
+            opened.append(token)
+        elif token.token_type in CLOSERS and (
+            not opened or OPENERS[opened.pop().token_type] is not token.token_type
+        ):
+            raise words.at(token).error(
+                f"nothing opens this {token.text!r}", hint="open it before, or leave it out"
+            )
+    if opened:
+        raise words.at(opened[-1]).error(
+            f"nothing closes this {opened[-1].text!r}", hint="close it, or leave it out"
+        )
+
+
+def bracket_depth(words: Words) -> int:
+    """How many brackets are open at once, at the most."""
+    kinds = (token.token_type for token in words.tokens)
+    return max(accumulate(((kind in OPENERS) - (kind in CLOSERS) for kind in kinds), initial=0))
 
 
 def _unfinished(text: str, before: list[Token]) -> QueryError:
     """The error for a string, name or comment that never ends."""
     blanks = _BLANKS.match(text, before[-1].end + 1 if before else 0)
     place = Place(text, blanks.end() if blanks else 0, len(text))
-    return place.error("nothing ends the quotation or comment that begins here")
+    return place.error(
+        "nothing ends the quotation or comment that begins here",
+        hint="within quotes, write the quote itself twice",
+    )
 
 
 def _unexpected(words: Words, error: ParseError) -> QueryError:
@@ -101,45 +126,42 @@ def _unexpected(words: Words, error: ParseError) -> QueryError:
     place = Place(words.text, lower, lower + len(highlight))
     surplus = str(found.get("description")).startswith("Invalid expression")
     if place.upper > words.tokens[-1].start and not surplus:
-        return place.error(f"the query breaks off after {highlight!r}")
-    return place.error(f"cannot read the query from {highlight!r} on")
+        return place.error(f"the query breaks off after {highlight!r}", hint=SHAPE)
+    return place.error(f"cannot read the query from {highlight!r} on", hint=SHAPE)
 
 
-def _set_word(words: Words, union: exp.SetOperation) -> Place:
-    """The place of the first UNION, EXCEPT or INTERSECT."""
-    kinds = {TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT}
-    found = [token for token in words.tokens if token.token_type in kinds]
-    return words.at(found[0]) if found else words.of(union)
+def _refused_set(words: Words) -> QueryError:
+    """The error at the first UNION, EXCEPT or INTERSECT."""
+    found = [token for token in words.tokens if token.token_type in _SETS]
+    place = words.at(found[0]) if found else words.everything()
+    return place.out_of_scope(
+        found[0].text.upper() if found else "UNION",
+        "a query is one join",
+        hint="run two queries, or unite the DataFrames before the query",
+    )
 
 
 def _check_start(words: Words) -> None:
     first = words.tokens[0]
     word = first.text.upper()
     if first.token_type is TokenType.L_PAREN:
-        raise words.at(first).unsupported("a query in parentheses")
+        raise words.at(first).error(
+            "a query stands without brackets around it", hint="leave them out"
+        )
     if _STATEMENTS.fullmatch(word):
-        raise words.at(first).unsupported(word, hint="a query starts with SELECT")
+        raise words.at(first).error(f"{word} is no query", hint="a query starts with SELECT")
     if first.token_type is not TokenType.SELECT:
-        raise words.at(first).error(f"a query starts with SELECT, not {first.text!r}")
+        raise words.at(first).error(
+            f"a query starts with SELECT, not {first.text!r}", hint=f"write {EXAMPLE}"
+        )
 
 
 def _check_end(words: Words) -> None:
     for end, after in pairwise(words.tokens):
         if end.token_type is TokenType.SEMICOLON:
-            raise words.at(after, words.tokens[-1]).unsupported("more than one statement")
-
-
-def _check_brackets(words: Words) -> None:
-    opened: list[Token] = []
-    for token in words.tokens:
-        if token.token_type in OPENERS:
-            opened.append(token)
-        elif token.token_type in CLOSERS and (
-            not opened or OPENERS[opened.pop().token_type] is not token.token_type
-        ):
-            raise words.at(token).error(f"nothing opens this {token.text!r}")
-    if opened:
-        raise words.at(opened[-1]).error(f"nothing closes this {opened[-1].text!r}")
+            raise words.at(after, words.tokens[-1]).error(
+                "a query is one statement", hint="run the others as queries of their own"
+            )
 
 
 def _check_commas(words: Words) -> None:
@@ -147,6 +169,6 @@ def _check_commas(words: Words) -> None:
     kinds = [*words.kinds(), TokenType.SEMICOLON]
     for number, token in enumerate(words.tokens):
         if token.token_type is TokenType.COMMA and kinds[number - 1] in _BEFORE_LISTS:
-            raise words.at(token).error("nothing precedes this ','")
+            raise words.at(token).error("nothing precedes this ','", hint="leave it out")
         if token.token_type is TokenType.COMMA and kinds[number + 1] in _AFTER_LISTS:
-            raise words.at(token).error("nothing follows this ','")
+            raise words.at(token).error("nothing follows this ','", hint="leave it out")

@@ -10,8 +10,10 @@ from braid.events.facts import (
     BatchRetried,
     Event,
     Finished,
+    ProbeCount,
     Recovered,
     Started,
+    StateSize,
     WorkerShare,
     instant,
 )
@@ -23,8 +25,10 @@ __all__ = [
     "Event",
     "Finished",
     "Journal",
+    "ProbeCount",
     "Recovered",
     "Started",
+    "StateSize",
     "WorkerShare",
     "instant",
 ]

@@ -31,6 +31,7 @@ class Started:
 
     name: ClassVar = "started"
     query: str
+    plan: str
     checkpoint: str
     workers: int
     groups: int
@@ -65,6 +66,25 @@ class WorkerShare:
 
 
 @dataclass(frozen=True, slots=True)
+class StateSize:
+    """What is kept of one input of a join, on all workers."""
+
+    state: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeCount:
+    """Rows of `origin`, joined so far, asked a state for matches, and found so many."""
+
+    origin: str
+    state: str
+    asked: int
+    found: int
+
+
+@dataclass(frozen=True, slots=True)
 class BatchDone:
     """A batch was committed and its results published."""
 
@@ -78,6 +98,8 @@ class BatchDone:
     elapsed_ms: int
     watermark: str | None
     workers: tuple[WorkerShare, ...]
+    states: tuple[StateSize, ...] = ()
+    probes: tuple[ProbeCount, ...] = ()
 
     @property
     def state_rows(self) -> int:

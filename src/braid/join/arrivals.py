@@ -1,4 +1,4 @@
-"""Receiving a batch: from the wire's form to sorted rows per stream."""
+"""Receiving a batch: from the wire's form to sorted rows per port."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from braid.join.wire import TAG_BITS
+from braid.join.wire import NULL_KEY, NULL_TIME, REPORT, TAG_BITS, TAGS, Layout
 from braid.state.order import sort_order
-from braid.state.runs import times_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -22,28 +21,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """A worker's rows of one batch: those that may join, sorted, and counts of the others."""
+    """A worker's rows of one round: those that may join, sorted, by port; and all the others.
+
+    Late rows are by stream. `input_rows` are all that came straight from a source.
+    """
 
     rows: tuple[pa.RecordBatch, ...]
-    late: tuple[pa.RecordBatch, ...]
+    late: Mapping[int, pa.RecordBatch]
+    newest_us: tuple[int | None, ...]
+    input_rows: int
     null_key_rows: int
     null_time_rows: int
-
-    @property
-    def input_rows(self) -> int:
-        """All rows that arrived, whatever became of them."""
-        joining = sum(int(rows.num_rows) for rows in self.rows)
-        return joining + self.late_rows + self.null_key_rows + self.null_time_rows
+    reports: tuple[str, ...]
 
     @property
     def late_rows(self) -> int:
         """Rows from before the watermark."""
-        return sum(int(rows.num_rows) for rows in self.late)
-
-    def newest_us(self, so_far_us: Sequence[int | None]) -> tuple[int | None, ...]:
-        """Each stream's newest event time, these rows and the past taken together."""
-        here = [int(times_of(rows).max()) if rows.num_rows else None for rows in self.rows]
-        return tuple(newer(a, b) for a, b in zip(here, so_far_us, strict=True))
+        return sum(int(rows.num_rows) for rows in self.late.values())
 
 
 def newer(a: int | None, b: int | None) -> int | None:
@@ -54,37 +48,53 @@ def newer(a: int | None, b: int | None) -> int | None:
 
 
 def receive(
-    plan: JoinPlan, batches: Sequence[pa.RecordBatch], watermark_us: int | None
+    plan: JoinPlan, number: int, batches: Sequence[pa.RecordBatch], late_before_us: int | None
 ) -> Arrivals:
-    """Sort a batch's rows by stream, key hash and time, and set the late ones apart."""
-    streams = len(plan.streams)
-    table = pa.Table.from_batches(batches) if batches else wire_schema(plan).empty_table()
+    """Sort a round's rows by port, key hash and time, and set the late ones apart."""
+    a_round = plan.rounds.rounds[number]
+    schema = plan.wire.schema(a_round, reports=number > 0)
+    table = pa.Table.from_batches(batches) if batches else schema.empty_table()
     table = table.combine_chunks()
-    packed = _only_chunk(table.column(0)).to_numpy()
-    hashes = _only_chunk(table.column(1)).to_numpy().view(np.uint64)
-    tags, times = packed & ((1 << TAG_BITS) - 1), packed >> TAG_BITS
-    per_tag = np.bincount(tags, minlength=3 * streams)
-    late = np.zeros(len(times), np.bool_) if watermark_us is None else times < watermark_us
-    ontime_rows, late_rows = [], []
-    for stream in plan.streams:
-        mine = tags == stream
-        place = np.flatnonzero(mine & ~late)
+    packed = _only_chunk(table.column("at")).to_numpy()
+    hashes = _only_chunk(table.column("hash")).to_numpy().view(np.uint64)
+    tags, times = packed & TAGS, packed >> TAG_BITS
+    counts = np.bincount(tags, minlength=TAGS + 1)
+    behind = None if late_before_us is None else times < late_before_us
+    rows, late = [], {}
+    newest: list[int | None] = [None] * len(plan.streams)
+    input_rows = int(counts[NULL_KEY] + counts[NULL_TIME])
+    seen: set[int] = set()
+    for tag, port in enumerate(a_round.ports):
+        mine = tags == tag
+        layout = plan.wire.layout(port)
+        if port.stream is not None and behind is not None:
+            too_late = np.flatnonzero(mine & behind)
+            mine &= ~behind
+            if port.stream not in seen:
+                late[port.stream] = _stored_rows(layout, table, hashes, times, too_late)
+        place = np.flatnonzero(mine)
         order = place[sort_order(hashes[place], times[place])]
-        ontime_rows.append(_stored_rows(plan, stream, table, hashes, times, order))
-        behind = np.flatnonzero(mine & late)
-        late_rows.append(_stored_rows(plan, stream, table, hashes, times, behind))
+        rows.append(_stored_rows(layout, table, hashes, times, order))
+        # A stream that comes by several ports is counted at the first.
+        if port.stream is not None and port.stream not in seen:
+            seen.add(port.stream)
+            input_rows += int(counts[tag])
+            if len(place):
+                newest[port.stream] = int(times[place].max())
     return Arrivals(
-        rows=tuple(ontime_rows),
-        late=tuple(late_rows),
-        null_key_rows=int(per_tag[streams : 2 * streams].sum()),
-        null_time_rows=int(per_tag[2 * streams : 3 * streams].sum()),
+        rows=tuple(rows),
+        late=late,
+        newest_us=tuple(newest),
+        input_rows=input_rows,
+        null_key_rows=int(counts[NULL_KEY]),
+        null_time_rows=int(counts[NULL_TIME]),
+        reports=_reports(table) if counts[REPORT] else (),
     )
 
 
-def wire_schema(plan: JoinPlan) -> pa.Schema:
-    """The columns that cross from the split to a worker."""
-    slots = [(f"slot{i}", kind) for i, kind in enumerate(plan.wire.slots)]
-    return pa.schema([("at", pa.int64()), ("hash", pa.int64()), *slots])
+def _reports(table: pa.Table) -> tuple[str, ...]:
+    column = table.column("report")
+    return tuple(column.drop_null().to_pylist())
 
 
 def _only_chunk(column: pa.ChunkedArray) -> pa.Array:
@@ -92,17 +102,15 @@ def _only_chunk(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _stored_rows(
-    plan: JoinPlan,
-    stream: int,
+    layout: Layout,
     table: pa.Table,
     hashes: NDArray[np.uint64],
     times: NDArray[np.int64],
     order: NDArray[np.int64],
 ) -> pa.RecordBatch:
-    """One stream's rows in the form that its runs have."""
-    layout = plan.wire.streams[stream]
+    """A port's rows in the form that its runs have."""
     places = pa.array(order)
-    slots = (_only_chunk(table.column(2 + slot)).take(places) for slot in layout.slots)
+    slots = (_only_chunk(table.column(f"slot{slot}")).take(places) for slot in layout.slots)
     # Spark may label a type otherwise than we do: a nested field as non-null, a time zone.
     typed = (slot.cast(kind) for slot, kind in zip(slots, layout.types, strict=True))
     columns = [pa.array(hashes[order]), pa.array(times[order]), *typed]

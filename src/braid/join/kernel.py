@@ -102,3 +102,25 @@ def expand(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[Counts
                 row[at] = reference + i
                 at += 1
     return of_probe, row
+
+
+@nb.njit(cache=True, nogil=True)
+def combine_bounds(
+    of_probe: Counts,
+    hashes: Hashes,
+    newest: Times,
+    deadline: Times,
+    times: Times,
+    deadlines: Times,
+) -> tuple[Hashes, Times, Times]:
+    """Of matches, from their probes and from the rows found: hash, youngest time, deadline."""
+    count = len(of_probe)
+    hash_of = np.empty(count, np.uint64)
+    newest_of = np.empty(count, np.int64)
+    deadline_of = np.empty(count, np.int64)
+    for match in range(count):
+        probe = of_probe[match]
+        hash_of[match] = hashes[probe]
+        newest_of[match] = max(newest[probe], times[match])
+        deadline_of[match] = min(deadline[probe], deadlines[match])
+    return hash_of, newest_of, deadline_of

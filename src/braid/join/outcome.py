@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from braid.join.arrivals import newer
-from braid.state.commit import Commit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from braid.join.plan import JoinPlan
-    from braid.join.worker import Report
+    from braid.join.report import Report
+    from braid.state.commit import Commit
 
 
 def next_commit(
@@ -20,23 +21,27 @@ def next_commit(
     previous: Commit,
     reports: Sequence[Report],
     *,
+    closing_us: int | None = None,
     idle: Collection[int] = (),
-    position: dict[str, Any] | None = None,
 ) -> Commit:
     """The record of the next batch; `idle` streams do not hold the watermark back."""
-    by_worker = sorted(reports, key=lambda report: report.worker)
+    in_order = sorted(reports, key=lambda report: (report.worker, report.round))
     newest = tuple(
         reduce(newer, (report.newest_us[stream] for report in reports), so_far)
         for stream, so_far in enumerate(previous.newest_us)
     )
+    ladders = [list(of_worker) for of_worker in previous.ladders]
+    for report in in_order:
+        for state, ladder in report.ladders.items():
+            ladders[report.worker][state] = ladder
     awake = [newest[stream] for stream in plan.streams if stream not in idle]
-    return Commit(
+    return replace(
+        previous,
         batch=previous.batch + 1,
         watermark_us=plan.watermark_us(awake, previous.watermark_us),
         newest_us=newest,
-        assignment=previous.assignment,
-        ladders=tuple(report.ladders for report in by_worker),
-        parts=tuple(part for report in by_worker for part in report.parts),
-        late_parts=tuple(part for report in by_worker for part in report.late_parts),
-        position=position,
+        closed_us=newer(previous.closed_us, closing_us),
+        ladders=tuple(tuple(of_worker) for of_worker in ladders),
+        parts=tuple(part for report in in_order for part in report.parts),
+        late_parts=tuple(part for report in in_order for part in report.late_parts),
     )

@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from braid.join.probe import Stored
+from braid.join.expression import type_of
+from braid.join.grouping import grouped_types
+from braid.join.wire import Wire, lay_out
+from braid.model.query import UNBOUNDED_US
+from braid.plan.lay_rounds import lay_rounds
+from braid.plan.orders import parse_orders, show_orders
+from braid.plan.tree import check_tree, default_tree, parse_tree, show_tree
+from braid.plan.windows import kept_us
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from braid.join.wire import Wire
+    from braid.model.expression import Column
     from braid.model.query import Query
-
-FIRST_STORED = 2
-"""The stored columns of a run start after hash and time."""
+    from braid.plan.rounds import Relation, Rounds, State
 
 
 @dataclass(frozen=True)
@@ -25,28 +30,34 @@ class JoinPlan:
     """A query, laid out for execution; the same for all workers and batches."""
 
     query: Query
+    rounds: Rounds
     wire: Wire
     groups: int
     lateness_us: int
+    text: str
 
     @property
     def streams(self) -> range:
         """The streams' numbers: their places in FROM."""
         return range(len(self.query.streams))
 
-    def window_us(self, stream: int) -> int:
-        """The window of a stream."""
-        return self.query.streams[stream].window_us
+    @cached_property
+    def is_ordered(self) -> bool:
+        """Whether rows wait until no earlier one can come, as a history needs it."""
+        return any(stream.history for stream in self.query.streams)
 
-    def probe_order(self, stream: int) -> tuple[int, ...]:
-        """In which order rows of a stream meet the other streams."""
-        return tuple(other for other in self.streams if other != stream)
+    @property
+    def closes(self) -> bool:
+        """Whether results for a moment wait until no more row can come for it."""
+        return self.is_ordered or self.query.grouping is not None
 
-    def stored(self, stream: int, runs: Sequence[pa.RecordBatch]) -> Stored:
-        """Batches of a stream's rows, ready to be probed."""
-        keys = 0 if self.wire.exact else len(self.wire.key_types)
-        places = tuple(range(FIRST_STORED, FIRST_STORED + keys))
-        return Stored(tuple(runs), self.window_us(stream), places)
+    def window_us(self, relation: Relation) -> int:
+        """The least window of a relation's streams."""
+        return min(self.query.streams[stream].window_us for stream in relation.streams)
+
+    @cached_property
+    def _kept_us(self) -> tuple[int, ...]:
+        return kept_us(self.query)
 
     def watermark_us(
         self, newest_us: Sequence[int | None], so_far_us: int | None
@@ -61,21 +72,39 @@ class JoinPlan:
         reached = min(seen) - self.lateness_us
         return reached if so_far_us is None else max(reached, so_far_us)
 
-    def horizon_us(self, stream: int, watermark_us: int | None) -> int | None:
-        """Rows of a stream from before this time can be reached by no future row."""
-        return None if watermark_us is None else watermark_us - self.window_us(stream)
+    def horizon_us(self, state: State, watermark_us: int | None) -> int | None:
+        """Rows of a state from before this time can be reached by no future row."""
+        if watermark_us is None:
+            return None
+        kept = min(self._kept_us[stream] for stream in state.relation.streams)
+        return None if kept >= UNBOUNDED_US else watermark_us - kept
 
     @cached_property
     def result_schema(self) -> pa.Schema:
         """The schema of results."""
-        return pa.schema(
-            [(out.name, self._output_type(out.stream, out.column)) for out in self.query.output]
-        )
+        types = self.wire.types.__getitem__
+        return pa.schema([(out.name, type_of(out.value, types)) for out in self.query.output])
 
-    def _output_type(self, stream: int, column: str) -> pa.DataType:
-        layout = self.wire.streams[stream]
-        if column in layout.names:
-            return layout.types[layout.names.index(column)]
-        if column in self.query.streams[stream].key:
-            return self.wire.key_types[self.query.streams[stream].key.index(column)]
-        return self.wire.time_types[stream]
+
+def make_plan(
+    query: Query,
+    types: Mapping[Column, pa.DataType],
+    event_time: str,
+    *,
+    groups: int,
+    lateness_us: int,
+    plan: str | None = None,
+    order: str | None = None,
+) -> JoinPlan:
+    """Plan a query; `types` are of all its columns. A tree or orders replace our own."""
+    aliases = [stream.alias for stream in query.streams]
+    tree = default_tree(query) if plan is None else parse_tree(plan, aliases)
+    check_tree(query, tree)
+    given = {} if order is None else parse_orders(order, tree, aliases)
+    rounds = lay_rounds(query, tree, given, event_time)
+    known = {**types, **grouped_types(query, types.__getitem__, event_time)}
+    text = show_tree(tree, aliases)
+    if given:
+        text += "; " + show_orders(given, aliases)
+    wire = lay_out(query, rounds, known, event_time)
+    return JoinPlan(query, rounds, wire, groups, lateness_us, text)

@@ -1,4 +1,4 @@
-"""From matches to result rows, and from result rows to Parquet files."""
+"""From complete combinations to result rows, and from rows to Parquet files."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from braid.join.expression import evaluate
 from braid.join.keys import key_from_hash
-from braid.join.plan import FIRST_STORED, JoinPlan
+from braid.join.wire import FIRST_STORED, as_time
+from braid.model.expression import Column
 from braid.state.commit import Part
 from braid.state.files import checksum, room_in, sync_folder
-from braid.state.runs import Hashes, Times, hashes_of, times_of
+from braid.state.runs import hashes_of, times_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
-    from braid.join.probe import Partial, Stored
+    from braid.join.plan import JoinPlan
+    from braid.join.wire import Layout
 
 
 @dataclass(slots=True)
@@ -64,40 +66,18 @@ class PartWriter:
         return Part(self.file, self.rows, data.size, checksum(memoryview(data)))
 
 
-def result_table(plan: JoinPlan, partial: Partial, stored: Mapping[int, Stored]) -> pa.Table:
-    """The output columns of complete results."""
-    columns = [
-        _output(plan, out.stream, out.column, partial, stored) for out in plan.query.output
-    ]
+def result_table(plan: JoinPlan, fetch: Callable[[Column], pa.Array], rows: int) -> pa.Table:
+    """The output columns of complete combinations."""
+    columns = [evaluate(out.value, fetch, rows) for out in plan.query.output]
     return pa.Table.from_arrays(columns, schema=plan.result_schema)
 
 
-def _output(
-    plan: JoinPlan, stream: int, column: str, partial: Partial, stored: Mapping[int, Stored]
-) -> pa.Array:
-    layout = plan.wire.streams[stream]
-    if column in layout.names:
-        place = FIRST_STORED + layout.names.index(column)
-        return stored[stream].column(place, partial.rows[stream])
-    if column in plan.query.streams[stream].key:
-        return _key_column(plan, partial.hashes)
-    return _time_column(plan, stream, stored[stream].times(partial.rows[stream]))
-
-
-def _key_column(plan: JoinPlan, hashes: Hashes) -> pa.Array:
-    return key_from_hash(hashes, plan.wire.key_types[0])
-
-
-def _time_column(plan: JoinPlan, stream: int, times: Times) -> pa.Array:
-    return pa.array(np.ascontiguousarray(times)).view(plan.wire.time_types[stream])
-
-
-def late_table(plan: JoinPlan, stream: int, rows: pa.RecordBatch) -> pa.Table:
+def late_table(plan: JoinPlan, stream: int, layout: Layout, rows: pa.RecordBatch) -> pa.Table:
     """Late rows of one stream, with those of its columns that the query uses."""
-    layout = plan.wire.streams[stream]
-    columns = {plan.wire.event_time: _time_column(plan, stream, times_of(rows))}
-    if plan.wire.exact:
-        columns[plan.query.streams[stream].key[0]] = _key_column(plan, hashes_of(rows))
-    for place, name in enumerate(layout.names, FIRST_STORED):
-        columns[name] = rows.column(place)
+    types, event_time = plan.wire.types, plan.wire.event_time
+    columns = {event_time: as_time(times_of(rows), types[Column(stream, event_time)])}
+    for column in layout.recovered:
+        columns[column.column] = key_from_hash(hashes_of(rows), types[column])
+    for place, column in enumerate(layout.columns, FIRST_STORED):
+        columns[column.column] = rows.column(place)
     return pa.table(columns)

@@ -1,97 +1,162 @@
-"""How rows travel from the split to a worker, and what a worker stores of them.
+"""How rows travel to a worker, and what a worker stores of them.
 
-Every column that crosses from the JVM to Python costs as much as the whole join of its row, so
-the wire is as narrow as it gets:
+Every column that crosses between the JVM and Python costs as much as the whole join of its row,
+so the wire is as narrow as it gets:
 
-* `at`: the event time in microseconds, shifted left, with a *tag* in the low bits: which stream
-  the row is of, or why it can never join (a null key, a null event time);
-* `hash`: the 64-bit hash of the key;
-* *slots*: typed places that the streams share. Stream a's bigint `v` and stream b's bigint `w`
-  travel in the same slot, so the union of the streams is as wide as its widest stream.
+* `at`: the event time in microseconds, shifted left, with a *tag* in the low bits: the port
+  that the row comes by, or why it can never join (a null key, a null event time);
+* `hash`: the 64-bit hash of the key that the port's space has;
+* *slots*: typed places that the ports share. Stream a's bigint `v` and stream b's bigint `w`
+  travel in the same slot, so the union of the streams is as wide as its widest stream. A round
+  sends only the slots that one of its ports uses.
 
-A key that can be computed back from its hash (`braid.join.keys`), and the event time, take no
-slot. The split writes this form in Catalyst (`braid.runtime.split`); here is its description.
+Of a stream's own rows, a key that can be computed back from its hash (`braid.join.keys`) takes
+no slot, and nor does the event time. Joined rows have as time that of their youngest member,
+and carry their deadline. The split writes this form in Catalyst (`braid.runtime.split`), and
+workers write it for the next round; here is its description.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from braid.join.keys import is_exact
 from braid.model.errors import BraidError
+from braid.model.expression import GROUPED, Column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from braid.model.query import Query
+    from braid.plan.rounds import Port, Relation, Round, Rounds, State
+    from braid.state.runs import Times
 
-    from braid.model.query import Query, Schemas
-
-TAG_BITS = 5
-MOST_STREAMS = (1 << TAG_BITS) // 3
-"""Each stream takes three tags: a good row, a null key, a null event time."""
+TAG_BITS = 6
+TAGS = (1 << TAG_BITS) - 1
+NULL_KEY, NULL_TIME, REPORT = TAGS - 2, TAGS - 1, TAGS
+"""Tags of rows that come by no port: those that cannot join, and reports of earlier rounds."""
 
 LATEST_US = 1 << (62 - TAG_BITS)
-"""Event times beyond this (the year 6500 or so) do not fit the wire and count as null."""
+"""Event times beyond this (the year 4250 or so) do not fit the wire and count as null."""
+
+UNTIL = Column(GROUPED, "until")
+"""The deadline of a joined row: the last event time that may still join it."""
+
+FIRST_STORED = 2
+"""The stored columns of a run start after hash and time."""
+
+Types = Callable[[Column], pa.DataType]
 
 
 @dataclass(frozen=True, slots=True)
-class StreamLayout:
-    """The columns that a worker stores of one stream, after hash and time."""
+class Layout:
+    """The columns that a worker stores of a relation's rows, after hash and time.
 
-    names: tuple[str, ...]
+    `recovered` are columns that are computed back from the hash.
+    """
+
+    columns: tuple[Column, ...]
     types: tuple[pa.DataType, ...]
     slots: tuple[int, ...]
+    recovered: tuple[Column, ...] = ()
 
     def schema(self) -> pa.Schema:
-        """The schema of this stream's runs."""
+        """The schema of runs with this layout."""
         fixed = [pa.field("hash", pa.uint64(), False), pa.field("time", pa.int64(), False)]
-        return pa.schema(fixed + [pa.field(f"column {n}", t) for n, t in self._columns()])
+        named = zip(self.columns, self.types, strict=True)
+        return pa.schema(
+            fixed + [pa.field(f"column {c.stream} {c.column}", kind) for c, kind in named]
+        )
 
-    def _columns(self) -> Iterable[tuple[str, pa.DataType]]:
-        return zip(self.names, self.types, strict=True)
+    def place(self, column: Column) -> int | None:
+        """The place of a stored column in a run."""
+        if column not in self.columns:
+            return None
+        return FIRST_STORED + self.columns.index(column)
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """The layout of all streams of a query."""
+    """The layouts of all ports and states of a plan."""
 
     slots: tuple[pa.DataType, ...]
-    streams: tuple[StreamLayout, ...]
-    key_types: tuple[pa.DataType, ...]
-    time_types: tuple[pa.DataType, ...]
+    layouts: Mapping[tuple[int, Relation], Layout]  # by space and relation
+    exact: tuple[bool, ...]  # by space: whether hashes stand for keys
+    types: Mapping[Column, pa.DataType]
     event_time: str
 
-    @property
-    def exact(self) -> bool:
-        """Whether hashes stand for keys, so that no key is stored or compared."""
-        return is_exact(self.key_types)
+    def layout(self, at: Port | State) -> Layout:
+        """How the rows of a port or a state are stored."""
+        return self.layouts[at.space, at.relation]
+
+    def slots_of(self, a_round: Round) -> tuple[int, ...]:
+        """The slots that a round's rows travel in."""
+        used = {slot for port in a_round.ports for slot in self.layout(port).slots}
+        return tuple(sorted(used))
+
+    def schema(self, a_round: Round, *, reports: bool) -> pa.Schema:
+        """The columns that cross to a round's workers; with reports of the rounds before."""
+        fixed = [("at", pa.int64()), ("hash", pa.int64())]
+        slots = [(f"slot{slot}", self.slots[slot]) for slot in self.slots_of(a_round)]
+        return pa.schema(fixed + slots + ([("report", pa.string())] if reports else []))
 
 
-def lay_out(query: Query, schemas: Schemas, event_time: str) -> Wire:
-    """Give every column that the query needs a place on the wire."""
-    if len(query.streams) > MOST_STREAMS:
-        raise BraidError(
-            f"a query may join at most {MOST_STREAMS} streams, and this one has "
-            f"{len(query.streams)}"
-        )
-    key_types = tuple(
-        schemas[query.streams[0].source].field(k).type for k in query.streams[0].key
+def lay_out(
+    query: Query, rounds: Rounds, types: Mapping[Column, pa.DataType], event_time: str
+) -> Wire:
+    """Give every column that a plan needs a place on the wire."""
+    for number, a_round in enumerate(rounds.rounds):
+        if len(a_round.ports) > NULL_KEY:
+            raise BraidError(
+                f"round {number} of the plan has {len(a_round.ports)} kinds of rows, and "
+                f"{NULL_KEY} is the most",
+                hint="join fewer streams, or choose another plan",
+            )
+    exact = tuple(
+        is_exact([types[query.keys[key].columns[0]] for key in space.keys])
+        for space in rounds.spaces
     )
     slots: list[pa.DataType] = []
-    streams = []
-    for number, stream in enumerate(query.streams):
-        key = () if is_exact(key_types) else stream.key
-        payload = (c for c in query.columns(number) if c != event_time)
-        names = tuple(dict.fromkeys((*key, *payload)))
-        types = tuple(schemas[stream.source].field(name).type for name in names)
-        streams.append(StreamLayout(names, types, _take_slots(slots, types)))
-    time_types = tuple(schemas[s.source].field(event_time).type for s in query.streams)
-    return Wire(tuple(slots), tuple(streams), key_types, time_types, event_time)
+    layouts = {}
+    ports = [port for a_round in rounds.rounds for port in a_round.ports]
+    places: list[Port | State] = [*ports, *rounds.states]
+    for place in places:
+        if (place.space, place.relation) not in layouts:
+            keys = rounds.spaces[place.space].keys if exact[place.space] else ()
+            layouts[place.space, place.relation] = _layout(
+                query, place.relation, keys, types, event_time, slots
+            )
+    return Wire(tuple(slots), layouts, exact, types, event_time)
 
 
-def _take_slots(slots: list[pa.DataType], types: tuple[pa.DataType, ...]) -> tuple[int, ...]:
+def _layout(
+    query: Query,
+    relation: Relation,
+    exact_keys: tuple[int, ...],
+    types: Mapping[Column, pa.DataType],
+    event_time: str,
+    slots: list[pa.DataType],
+) -> Layout:
+    recovered: tuple[Column, ...] = ()
+    if relation.is_joined:
+        columns = (UNTIL, *relation.columns)
+    else:
+        (stream,) = relation.streams
+        recovered = tuple(
+            Column(stream, name)
+            for key in exact_keys
+            if (name := query.keys[key].of(stream)) is not None
+        )
+        known = {*recovered, Column(stream, event_time)}
+        columns = tuple(column for column in relation.columns if column not in known)
+    kinds = tuple(pa.int64() if column == UNTIL else types[column] for column in columns)
+    return Layout(columns, kinds, _take_slots(slots, kinds), recovered)
+
+
+def _take_slots(slots: list[pa.DataType], types: Iterable[pa.DataType]) -> tuple[int, ...]:
     """One free slot of the right type for each column, adding slots where there is none."""
     taken: list[int] = []
     for kind in types:
@@ -102,3 +167,8 @@ def _take_slots(slots: list[pa.DataType], types: tuple[pa.DataType, ...]) -> tup
             slots.append(kind)
         taken.append(place)
     return tuple(taken)
+
+
+def as_time(times: Times, kind: pa.DataType) -> pa.Array:
+    """Microseconds as timestamps of some type."""
+    return pa.array(np.ascontiguousarray(times)).view(pa.timestamp("us", kind.tz)).cast(kind)

@@ -1,4 +1,4 @@
-"""One worker's part of one batch: receive, probe, insert, and keep the state in shape.
+"""One worker's part of one round of a batch: receive, insert, probe, send on.
 
 `evaluate` is a function of its step and its rows. It changes nothing that a commit record
 names, so it may run twice, or on two machines at once: whichever report the coordinator takes
@@ -7,223 +7,285 @@ is the one that counts, and the files of the others are swept.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from braid.join.arrivals import Arrivals, receive
-from braid.join.probe import extend, start
+import numpy as np
+import pyarrow as pa
+
+from braid.join.arrivals import Arrivals, newer, receive
+from braid.join.grouping import closing_results, combine, partial_aggregates
+from braid.join.held import Held
+from braid.join.history import remembered, touched_rows, with_deadlines
+from braid.join.outgoing import carried, sent_aggregates, sent_partial, sent_report
+from braid.join.probe import Cascade, Side
+from braid.join.report import Edge, Report
 from braid.join.results import PartWriter, late_table, result_table
+from braid.model.expression import GROUPED
 from braid.model.failpoints import reach
-from braid.state.commit import Part
-from braid.state.log import LogFile
-from braid.state.runs import Ladder, Run
-from braid.state.store import DISK, MEMORY, RunStore
-from braid.state.upkeep import OpenRun, Upkeep, open_ladder
+from braid.state.runs import hashes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    import pyarrow as pa
-
     from braid.join.plan import JoinPlan
+    from braid.join.probe import Partial
+    from braid.join.wire import Wire
+    from braid.model.query import History
+    from braid.plan.rounds import Port, Round, Segment, State
+    from braid.plan.rounds import Step as Probe
+    from braid.state.commit import Part
+    from braid.state.runs import Hashes, Ladder
+    from braid.state.store import RunStore
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one worker is asked to do with its rows of one batch."""
+    """What one worker is asked to do with its rows of one round of a batch.
+
+    Moments up to `closed_us` have been dealt with; those up to `closing_us` are to be, if the
+    query waits for moments to be complete.
+    """
 
     plan: JoinPlan
     batch: int
+    round: int
     worker: int
     watermark_us: int | None
     newest_us: tuple[int | None, ...]
+    closed_us: int | None
+    closing_us: int | None
     ladders: tuple[Ladder, ...]
     results: Path
     late: Path | None
     host: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a worker did, and the state that it leaves behind if the batch is committed."""
+def evaluate(
+    step: Step, stores: Mapping[int, RunStore], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Insert a round's rows and join them with the state and with each other.
 
-    worker: int
-    host: str
-    input_rows: int
-    null_key_rows: int
-    null_time_rows: int
-    late_rows: int
-    output_rows: int
-    newest_us: tuple[int | None, ...]
-    ladders: tuple[Ladder, ...]
-    parts: tuple[Part, ...]
-    late_parts: tuple[Part, ...]
-    busy_ms: int
-    rebuilt_runs: int
-
-    @property
-    def state_rows(self) -> int:
-        """Rows in this worker's state."""
-        return sum(run.rows for ladder in self.ladders for run in ladder)
-
-    @property
-    def memory_bytes(self) -> int:
-        """Bytes of this worker's state in the memory tier."""
-        return self._bytes_in(MEMORY)
-
-    @property
-    def disk_bytes(self) -> int:
-        """Bytes of this worker's state in the disk tier."""
-        return self._bytes_in(DISK)
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as a JSON object."""
-        return {
-            **{name: getattr(self, name) for name in _PLAIN_FIELDS},
-            "newest_us": list(self.newest_us),
-            "ladders": [[run.to_json() for run in ladder] for ladder in self.ladders],
-            "parts": [part.to_json() for part in self.parts],
-            "late_parts": [part.to_json() for part in self.late_parts],
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Report:
-        """The inverse of `to_json`."""
-        return cls(
-            **{name: data[name] for name in _PLAIN_FIELDS},
-            newest_us=tuple(data["newest_us"]),
-            ladders=tuple(tuple(map(Run.from_json, ladder)) for ladder in data["ladders"]),
-            parts=tuple(Part(*part) for part in data["parts"]),
-            late_parts=tuple(Part(*part) for part in data["late_parts"]),
-        )
-
-    def _bytes_in(self, tier: str) -> int:
-        return sum(run.length for ladder in self.ladders for run in ladder if run.tier == tier)
-
-
-_PLAIN_FIELDS = (
-    "worker",
-    "host",
-    "input_rows",
-    "null_key_rows",
-    "null_time_rows",
-    "late_rows",
-    "output_rows",
-    "busy_ms",
-    "rebuilt_runs",
-)
-
-
-def evaluate(step: Step, store: RunStore, batches: Iterable[pa.RecordBatch]) -> Report:
-    """Join a batch's rows with the state and with each other, and insert them."""
+    `stores` are by space. What comes out is for the next round; the last round's workers give
+    reports alone, their own and those of the rounds before.
+    """
     arrived = list(batches)
     began = time.monotonic()
-    reach("rows received", step.batch)
-    arrivals = receive(step.plan, arrived, step.watermark_us)
+    reach("rows received", step.batch, round_number=step.round)
+    closed_before = None if step.closed_us is None else step.closed_us + 1
+    late_before = newer(step.watermark_us, closed_before)
+    arrivals = receive(step.plan, step.round, arrived, late_before)
     del arrived
-    _check_routing(step, store, arrivals)
-    store.remove_others(step.ladders)
-    state = _open_state(step, store)
-    token = f"{step.batch}-{step.worker}-{os.urandom(4).hex()}"
-    with ThreadPoolExecutor(1) as disk:
-        # Inserting before probing is safe, for the probe looks at what was opened above;
-        # it lets the log reach the disk while the probe computes.
-        upkeep = Upkeep(store, LogFile(store.log / f"{token}.log"), token)
-        ladders = _insert(step, upkeep, state, arrivals)
-        logged = disk.submit(upkeep.log.write)
-        part = _write_results(step, token, _results(step.plan, state, arrivals))
-        late_parts = _write_late(step, token, arrivals)
-        reach("results staged", step.batch)
-        logged.result()
-        reach("log written", step.batch)
-    return Report(
-        worker=step.worker,
-        host=step.host,
-        input_rows=arrivals.input_rows,
-        null_key_rows=arrivals.null_key_rows,
-        null_time_rows=arrivals.null_time_rows,
-        late_rows=arrivals.late_rows,
-        output_rows=part.rows if part else 0,
-        newest_us=arrivals.newest_us([None] * len(ladders)),
-        ladders=ladders,
-        parts=(part,) if part else (),
-        late_parts=late_parts,
-        busy_ms=round((time.monotonic() - began) * 1000),
-        rebuilt_runs=store.rebuilt_runs,
-    )
+    if step.round == 0:
+        next(iter(stores.values())).remove_others(step.ladders)
+    work = _Work(step, stores, arrivals)
+    yield from work.run()
+    report = json.dumps(work.report(began).to_json())
+    for text in (*arrivals.reports, report):
+        if work.following is None:
+            yield pa.RecordBatch.from_pydict({"report": [text]})
+        else:
+            yield sent_report(step.plan.wire, work.following, text)
 
 
-def _check_routing(step: Step, store: RunStore, arrivals: Arrivals) -> None:
-    """A row of a group that is not ours would miss its partners: better to stop."""
-    for rows in arrivals.rows:
-        if store.ownership.keep(rows, None).num_rows != rows.num_rows:
-            raise AssertionError(f"worker {step.worker} was sent rows of a group it has not")
+class _Work:
+    """A round in the doing: what was opened, what was inserted, and what came out of it."""
+
+    def __init__(self, step: Step, stores: Mapping[int, RunStore], arrivals: Arrivals) -> None:
+        self.step, self.plan, self.stores, self.arrivals = step, step.plan, stores, arrivals
+        rounds = self.plan.rounds
+        self.round: Round = rounds.rounds[step.round]
+        is_last = step.round == len(rounds.rounds) - 1
+        self.following = None if is_last else rounds.rounds[step.round + 1]
+        self.token = f"{step.batch}-{step.round}-{step.worker}-{os.urandom(4).hex()}"
+        self.held = Held(step, stores, arrivals, self.token)
+        self.edges: list[Edge] = []
+        self.at_home: list[pa.Table] = []
+        name = f"part-{self.token}.parquet"
+        self.writer = PartWriter(step.results, name, self.plan.result_schema)
+        self.parts: tuple[Part, ...] = ()
+        self.late_parts: tuple[Part, ...] = ()
+        ports = enumerate(self.round.ports)
+        self.rows = [self.held.admitted(number, port) for number, port in ports]
+
+    def run(self) -> Iterator[pa.RecordBatch]:
+        """Insert, probe, and send on what the next round needs."""
+        for port, rows in zip(self.round.ports, self.rows, strict=True):
+            if port.state is not None and port.state != self.plan.rounds.grouped:
+                self.held.insert(port.state, rows)
+        with ThreadPoolExecutor(1) as disk:
+            # Inserting before probing is safe, for the probe looks at what was opened before;
+            # it lets the log reach the disk while the probe computes. Only what is grouped
+            # here, of this round's own results, has to be logged after it.
+            logged = None if self._groups_here else disk.submit(self.held.log.write)
+            for number, target in self.round.carried:
+                yield carried(self._wire, self._next, target, self.rows[number])
+            for segment in self.round.segments:
+                yield from self._probe(segment)
+            if self._groups_here:
+                self._group()
+                logged = disk.submit(self.held.log.write)
+            # One worker always leaves a file, so that an output without rows has a schema.
+            lasting = self.following is None and self.step.worker == 0
+            part = self.writer.finish(even_if_empty=lasting)
+            self.parts = (part,) if part else ()
+            self.late_parts = self._write_late()
+            reach("results staged", self.step.batch, round_number=self.step.round)
+            assert logged is not None, "the log is written in every case"
+            logged.result()
+            reach("log written", self.step.batch, round_number=self.step.round)
+
+    def report(self, began: float) -> Report:
+        """The account of it all."""
+        arrivals = self.arrivals
+        return Report(
+            worker=self.step.worker,
+            round=self.step.round,
+            host=self.step.host,
+            input_rows=arrivals.input_rows,
+            null_key_rows=arrivals.null_key_rows,
+            null_time_rows=arrivals.null_time_rows,
+            late_rows=arrivals.late_rows,
+            output_rows=self.writer.rows,
+            newest_us=arrivals.newest_us,
+            ladders=self.held.ladders,
+            parts=self.parts,
+            late_parts=self.late_parts,
+            edges=tuple(self.edges),
+            busy_ms=round((time.monotonic() - began) * 1000),
+            rebuilt_runs=sum(store.rebuilt_runs for store in self.stores.values()),
+        )
+
+    # Probing.
+
+    @property
+    def _wire(self) -> Wire:
+        return self.plan.wire
+
+    @property
+    def _next(self) -> Round:
+        assert self.following is not None, "only the last round sends nothing on"
+        return self.following
+
+    def _probe(self, segment: Segment) -> Iterator[pa.RecordBatch]:
+        port = self.round.ports[segment.port]
+        if not self.rows[segment.port].num_rows:
+            return
+        hashes = hashes_of(self.rows[segment.port])
+        sides = (self._origin(segment.port), *(self._side(s, hashes) for s in segment.steps))
+        cascade = Cascade(self.plan, self._wire.exact[port.space], sides, segment.steps)
+        for partial in cascade.run():
+            yield from self._finish(segment, cascade, partial)
+        for probe, asked, found in zip(
+            segment.steps, cascade.asked, cascade.found, strict=True
+        ):
+            self.edges.append(Edge(segment.join, segment.origin, probe.state, asked, found))
+
+    def _finish(
+        self, segment: Segment, cascade: Cascade, partial: Partial
+    ) -> Iterator[pa.RecordBatch]:
+        """What becomes of the combinations that came through a segment."""
+        targets = [self._next.ports[target] for target in segment.to]
+        if self.plan.query.grouping is not None and all(
+            target.relation.streams == (GROUPED,) for target in targets
+        ):
+            table = partial_aggregates(self.plan, cascade, partial, hashed=not targets)
+            if not targets:
+                self.at_home.append(table)
+            for target in segment.to:
+                yield sent_aggregates(self._wire, self._next, target, table)
+            return
+        fetch = cascade.values(partial)
+        if not targets:
+            self.writer.write(result_table(self.plan, fetch, len(partial)))
+        for target in segment.to:
+            yield sent_partial(self._wire, self._next, target, partial, fetch)
+
+    def _origin(self, number: int) -> Side:
+        """The rows that a cascade starts from."""
+        port, rows = self.round.ports[number], self.rows[number]
+        layout, window = self._wire.layout(port), self.plan.window_us(port.relation)
+        history = self._history(port)
+        if history is not None:
+            (stream,) = port.relation.streams
+            rows, _ = remembered(history, layout, stream, None, rows)
+            layout = with_deadlines(layout)
+        return Side(port.relation, layout, (rows,), window)
+
+    def _side(self, probe: Probe, hashes: Hashes) -> Side:
+        """What a step probes: a state, with or without this batch's rows of it."""
+        state = self.plan.rounds.states[probe.state]
+        layout, window = self._wire.layout(state), self.plan.window_us(state.relation)
+        runs = tuple(pair.rows for pair in self.held.open(probe.state))
+        news = () if probe.news is None else (self.rows[probe.news],)
+        history = self._history(state)
+        if history is None:
+            runs += news if probe.meets_news else ()
+        else:
+            assert news, "the planner brings a history's news wherever it is probed"
+            (stream,) = state.relation.streams
+            touched = np.union1d(hashes, hashes_of(news[0]))
+            old = touched_rows(runs, touched)
+            rows, is_new = remembered(history, layout, stream, old, news[0])
+            runs = (rows if probe.meets_news else rows.filter(pa.array(~is_new)),)
+            layout = with_deadlines(layout)
+        return Side(state.relation, layout, runs, window)
+
+    def _history(self, at: Port | State) -> History | None:
+        if len(at.relation.streams) != 1:
+            return None
+        (stream,) = at.relation.streams
+        return self.plan.query.streams[stream].history
+
+    # Groups.
+
+    @property
+    def _groups_here(self) -> bool:
+        return self.plan.rounds.grouped is not None and self.following is None
+
+    def _group(self) -> None:
+        """Take partial aggregates in, and show the groups of moments that are complete."""
+        number, port = self.plan.rounds.grouped, self.plan.rounds.grouped_port
+        assert number is not None, "only grouped queries have groups"
+        schema = self._wire.layout(self.plan.rounds.states[number]).schema()
+        fresh = _as_rows(self.at_home, schema) if port is None else self.rows[port]
+        if fresh.num_rows:
+            fresh = combine(self.plan, fresh, self.step.closing_us)
+        runs = [pair.rows for pair in self.held.open(number)]
+        closed, closing = self.step.closed_us, self.step.closing_us
+        if closing is not None and (closed is None or closing > closed):
+            for table in closing_results(self.plan, runs, closed, closing):
+                self.writer.write(table)
+        self.held.insert(number, fresh)
+
+    # Rows that came too late.
+
+    def _write_late(self) -> tuple[Part, ...]:
+        """Keep late rows, in a folder per stream, if the user wants them kept."""
+        parts = []
+        layouts = {port.stream: self._wire.layout(port) for port in reversed(self.round.ports)}
+        for stream, rows in self.arrivals.late.items():
+            if self.step.late is None or not rows.num_rows:
+                continue
+            table = late_table(self.plan, stream, layouts[stream], rows)
+            name = f"stream={self.plan.query.streams[stream].alias}/part-{self.token}.parquet"
+            writer = PartWriter(self.step.late, name, table.schema)
+            writer.write(table)
+            parts.append(writer.finish())
+        return tuple(part for part in parts if part)
 
 
-def _open_state(step: Step, store: RunStore) -> list[list[OpenRun]]:
-    return [
-        open_ladder(store, ladder, step.plan.horizon_us(stream, step.watermark_us))
-        for stream, ladder in enumerate(step.ladders)
+def _as_rows(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.RecordBatch:
+    """Tables in the form of a run, but not sorted."""
+    columns = [
+        pa.chunked_array(
+            [chunk for table in tables for chunk in table.column(place).chunks], kind
+        ).combine_chunks()
+        for place, kind in enumerate(schema.types)
     ]
-
-
-def _insert(
-    step: Step, upkeep: Upkeep, state: Sequence[list[OpenRun]], arrivals: Arrivals
-) -> tuple[Ladder, ...]:
-    """The ladders after the batch.
-
-    What is dead is judged by what this worker alone knows of the new watermark. That is never
-    above the true one, which takes all workers' rows into account, so nothing alive is lost.
-    """
-    plan = step.plan
-    watermark = plan.watermark_us(arrivals.newest_us(step.newest_us), step.watermark_us)
-    return tuple(
-        upkeep.insert(state[stream], arrivals.rows[stream], plan.horizon_us(stream, watermark))
-        for stream in plan.streams
-    )
-
-
-def _results(
-    plan: JoinPlan, state: Sequence[list[OpenRun]], arrivals: Arrivals
-) -> Iterator[pa.Table]:
-    """Every result whose latest arrival is in this batch.
-
-    Arrival order is (batch, stream): the rows of stream i meet this batch's rows of the streams
-    before it, and only older rows of the streams behind it.
-    """
-    for stream, arrived in enumerate(arrivals.rows):
-        stored = {stream: plan.stored(stream, (arrived,))}
-        for other in plan.probe_order(stream):
-            runs = [pair.rows for pair in state[other]]
-            if other < stream:
-                runs.append(arrivals.rows[other])
-            stored[other] = plan.stored(other, runs)
-        partial = start(stream, arrived, plan.window_us(stream))
-        for piece in extend(partial, plan.probe_order(stream), stored):
-            yield result_table(plan, piece, stored)
-
-
-def _write_results(step: Step, token: str, results: Iterable[pa.Table]) -> Part | None:
-    writer = PartWriter(step.results, f"part-{token}.parquet", step.plan.result_schema)
-    for table in results:
-        writer.write(table)
-    # One worker always leaves a file, so that an output without rows still has a schema.
-    return writer.finish(even_if_empty=step.worker == 0)
-
-
-def _write_late(step: Step, token: str, arrivals: Arrivals) -> tuple[Part, ...]:
-    """Keep late rows, in a folder per stream, if the user wants them kept."""
-    parts = []
-    for stream, rows in enumerate(arrivals.late):
-        if step.late is None or not rows.num_rows:
-            continue
-        table = late_table(step.plan, stream, rows)
-        name = f"stream={step.plan.query.streams[stream].alias}/part-{token}.parquet"
-        writer = PartWriter(step.late, name, table.schema)
-        writer.write(table)
-        parts.append(writer.finish())
-    return tuple(part for part in parts if part)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

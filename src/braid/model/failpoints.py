@@ -2,8 +2,9 @@
 
 A production run passes them at the cost of one look into the environment at import. With
 `BRAID_FAILPOINT="log written@3"` the process that reaches that step of batch 3 is killed on the
-spot, as SIGKILL does it: no clean-up runs. `BRAID_FAILPOINT_PID` names another process to kill
-first, such as the driver of the worker that reaches the step.
+spot, as SIGKILL does it: no clean-up runs. Workers pass their steps in every round of a batch:
+`log written@3/1` means the second. `BRAID_FAILPOINT_PID` names another process to kill first,
+such as the driver of the worker that reaches the step.
 """
 
 from __future__ import annotations
@@ -11,24 +12,30 @@ from __future__ import annotations
 import os
 import signal
 
-STEPS = (
-    "rows received",  # by a worker, after the shuffle
-    "results staged",  # by a worker
-    "log written",  # by a worker: rows are durable, but no commit names them
-    "batch evaluated",  # by the driver: all workers have reported
-    "commit written",  # by the driver: results are promised, but not yet to be seen
-    "results published",  # by the driver: they are to be seen, but not yet noted as such
-    "publishing noted",  # by the driver
-    "log swept",  # by the driver
+WORKER_STEPS = (
+    "rows received",  # after the shuffle
+    "results staged",
+    "log written",  # rows are durable, but no commit names them
 )
+"""What every worker passes in every round."""
+
+DRIVER_STEPS = (
+    "batch evaluated",  # all workers have reported
+    "commit written",  # results are promised, but not yet to be seen
+    "results published",  # they are to be seen, but not yet noted as such
+    "publishing noted",
+    "log swept",
+)
+
+STEPS = WORKER_STEPS + DRIVER_STEPS
 """All steps, in the order in which a batch passes them."""
 
-_wanted, _, _batch = os.environ.get("BRAID_FAILPOINT", "").partition("@")
+_wanted, _, _where = os.environ.get("BRAID_FAILPOINT", "").partition("@")
 
 
-def reach(step: str, batch: int) -> None:
+def reach(step: str, batch: int, *, round_number: int | None = None) -> None:
     """Die here, if a test asked for it."""
-    if _wanted and step == _wanted and batch == int(_batch or 0):
+    if _wanted and step == _wanted and _where in (f"{batch}", f"{batch}/{round_number}"):
         other = os.environ.get("BRAID_FAILPOINT_PID")
         if other:
             os.kill(int(other), signal.SIGKILL)

@@ -19,18 +19,29 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from braid.events import BatchDone, BatchRetried, Journal, WorkerShare, instant
+from braid.events import (
+    BatchDone,
+    BatchRetried,
+    Journal,
+    ProbeCount,
+    StateSize,
+    WorkerShare,
+    instant,
+)
+from braid.join.closing import closing_us, is_due
 from braid.join.outcome import next_commit
-from braid.join.worker import Report
+from braid.join.report import Report
 from braid.model.errors import BraidError
 from braid.model.failpoints import reach
-from braid.runtime.faults import explain_fault
+from braid.plan.names import origin_name, state_names
+from braid.runtime.faults import explain_fault, unlogged
 from braid.runtime.session import quiet
-from braid.runtime.split import slot_expression
+from braid.runtime.split import entering, no_rows, rehashed, sent_schema, slot_expression
 from braid.runtime.task import REPORT, Job
+from braid.state.store import DISK, MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -63,22 +74,49 @@ class Coordinator:
         """Fix the order of the steps; the module's head says why it is this one."""
         self.steps = (self._evaluate, self._commit, self._publish, self._sweep)
 
-    def on_batch(
-        self, rows: DataFrame, number: int, position: dict[str, Any] | None = None
-    ) -> None:
-        """Take a batch of rows in the wire's form through all steps.
+    def on_source_batch(self, rows: DataFrame, number: int) -> None:
+        """Take a batch that Spark brings through all steps.
 
-        Spark may bring a batch again that was committed before a crash.
+        Spark may bring one again that was committed before a crash.
         """
-        batch = _Batch(rows, number, position, time.monotonic())
-        if number <= self.commit.batch:
+        if number <= self.commit.source_batch:
             return  # it was published before this run took its first batch
-        if number != self.commit.batch + 1:
+        if number != self.commit.source_batch + 1:
             raise BraidError(
-                f"batch {number} came after batch {self.commit.batch}: the checkpoint's own "
-                "part and Spark's part do not belong together",
+                f"batch {number} came after batch {self.commit.source_batch}: the checkpoint's "
+                "own part and Spark's part do not belong together",
                 hint="restore the whole checkpoint folder from one copy",
             )
+        self._take(rows, source_batch=number)
+        self.close_moments(rows.sparkSession)
+
+    def on_files(self, rows: DataFrame, position: dict[str, Any]) -> None:
+        """Take a batch of rows from files through all steps."""
+        self._take(rows, position=position)
+
+    def close_moments(self, spark: SparkSession, *, at_end: bool = False) -> None:
+        """A batch without rows, if it has something to show that waited for the watermark."""
+        if is_due(self.plan, self.commit, at_end=at_end):
+            self._take(no_rows(self.plan, spark), at_end=at_end)
+
+    def _take(
+        self,
+        rows: DataFrame,
+        *,
+        source_batch: int | None = None,
+        position: dict[str, Any] | None = None,
+        at_end: bool = False,
+    ) -> None:
+        """Take rows in the wire's form through all steps."""
+        last = self.commit
+        batch = _Batch(
+            rows=rows,
+            number=last.batch + 1,
+            closing_us=closing_us(self.plan, last, at_end=at_end),
+            source_batch=last.source_batch if source_batch is None else source_batch,
+            position=last.position if position is None else position,
+            began=time.monotonic(),
+        )
         for step in self.steps:
             step(batch)
         self.journal.add(self._done(batch))
@@ -106,7 +144,8 @@ class Coordinator:
             batch.staged = self.sink.stage(batch.number)
             batch.late_staged = self.late.stage(batch.number) if self.late else None
             try:
-                batch.reports = self._run_job(batch)
+                with unlogged():
+                    batch.reports = self._run_job(batch)
             except BraidError:
                 raise
             except Exception as fault:
@@ -124,33 +163,52 @@ class Coordinator:
         reach("batch evaluated", batch.number)
 
     def _run_job(self, batch: _Batch) -> list[Report]:
-        """One Spark job: split, shuffle to the workers, join; only reports come back."""
+        """One Spark job: a split, a shuffle and a join per round; only reports come back."""
         job = Job(
             plan=self.plan,
             commit=self.commit,
+            closing_us=batch.closing_us,
             checkpoint=self.checkpoint.folder,
             incarnation=self.incarnation,
             results=batch.staged,
             late=batch.late_staged,
         )
         quiet(batch.rows.sparkSession, self.commit.workers)
-        slot = slot_expression(self.plan, self.commit.assignment, self.anchor.slot_keys)
-        split = self.anchor.pin(batch.rows.selectExpr("*", f"{slot} AS slot"))
-        answers = [json.loads(row[0]) for row in split.mapInArrow(job.task(), REPORT).collect()]
-        for answer in answers:
-            if "error" in answer:
-                raise BraidError(answer["error"], hint=answer["hint"])
-        return [Report.from_json(answer) for answer in answers]
+        sent: DataFrame | None = None
+        last = len(self.plan.rounds.rounds) - 1
+        for number in range(last):
+            schema = sent_schema(self.plan, number + 1)
+            sent = self._shuffled(batch, number, sent).mapInArrow(job.task(number), schema)
+        answers = self._shuffled(batch, last, sent).mapInArrow(job.task(last), REPORT).collect()
+        reports = [json.loads(row[0]) for row in answers]
+        for report in reports:
+            if "error" in report:
+                raise BraidError(report["error"], hint=report["hint"])
+        return [Report.from_json(report) for report in reports]
+
+    def _shuffled(self, batch: _Batch, number: int, sent: DataFrame | None) -> DataFrame:
+        """A round's rows on their workers: those that enter, and those of the round before."""
+        rows = entering(self.plan, batch.rows, number)
+        if sent is not None:
+            onward = rehashed(self.plan, number, sent)
+            rows = onward if rows is None else onward.unionAll(rows)
+        assert rows is not None, "the first round has rows of its own, all others those sent"
+        slot = slot_expression(
+            self.plan, number, self.commit.assignments, self.anchor.slot_keys
+        )
+        return self.anchor.pin(rows.selectExpr("*", f"{slot} AS slot"))
 
     def _commit(self, batch: _Batch) -> None:
         idle = self.idleness.after([report.newest_us for report in batch.reports])
         commit = next_commit(
-            self.plan, self.commit, batch.reports, idle=idle, position=batch.position
+            self.plan, self.commit, batch.reports, closing_us=batch.closing_us, idle=idle
         )
         commit = replace(
             commit,
             staged=str(batch.staged),
             late_staged=str(batch.late_staged) if batch.late_staged else "",
+            position=batch.position,
+            source_batch=batch.source_batch,
         )
         self.checkpoint.write(commit)
         self.commit = commit
@@ -175,22 +233,43 @@ class Coordinator:
             output_rows=sum(report.output_rows for report in reports),
             elapsed_ms=round((time.monotonic() - batch.began) * 1000),
             watermark=instant(self.commit.watermark_us),
-            workers=tuple(self._share(report) for report in reports),
+            workers=tuple(self._share(batch, w) for w in range(self.commit.workers)),
+            states=tuple(self._states()),
+            probes=tuple(self._probes(reports)),
         )
 
-    def _share(self, report: Report) -> WorkerShare:
+    def _share(self, batch: _Batch, worker: int) -> WorkerShare:
+        reports = [report for report in batch.reports if report.worker == worker]
+        runs = [run for ladder in self.commit.ladders[worker] for run in ladder]
         return WorkerShare(
-            worker=report.worker,
-            groups=self.commit.assignment.count(report.worker),
-            input_rows=report.input_rows,
-            output_rows=report.output_rows,
-            state_rows=report.state_rows,
-            memory_bytes=report.memory_bytes,
-            disk_bytes=report.disk_bytes,
-            busy_ms=report.busy_ms,
-            rebuilt_runs=report.rebuilt_runs,
-            host=report.host,
+            worker=worker,
+            groups=sum(assignment.count(worker) for assignment in self.commit.assignments),
+            input_rows=sum(report.input_rows for report in reports),
+            output_rows=sum(report.output_rows for report in reports),
+            state_rows=sum(run.rows for run in runs),
+            memory_bytes=sum(run.length for run in runs if run.tier == MEMORY),
+            disk_bytes=sum(run.length for run in runs if run.tier == DISK),
+            busy_ms=sum(report.busy_ms for report in reports),
+            rebuilt_runs=sum(report.rebuilt_runs for report in reports),
+            host=reports[-1].host,
         )
+
+    def _states(self) -> Iterator[StateSize]:
+        for number, name in enumerate(state_names(self.plan.query, self.plan.rounds)):
+            runs = [run for ladders in self.commit.ladders for run in ladders[number]]
+            yield StateSize(name, sum(r.rows for r in runs), sum(r.length for r in runs))
+
+    def _probes(self, reports: Sequence[Report]) -> Iterator[ProbeCount]:
+        """The matches of every edge that some worker probed along, all workers together."""
+        names = state_names(self.plan.query, self.plan.rounds)
+        counts: dict[tuple[int, int, int], tuple[int, int]] = {}
+        for edge in (edge for report in reports for edge in report.edges):
+            place = edge.join, edge.origin, edge.state
+            asked, found = counts.get(place, (0, 0))
+            counts[place] = asked + edge.asked, found + edge.found
+        for (join, origin, state), (asked, found) in sorted(counts.items()):
+            who = origin_name(self.plan.query, self.plan.rounds.tree, join, origin)
+            yield ProbeCount(who, names[state], asked, found)
 
 
 @dataclass(slots=True)
@@ -199,6 +278,8 @@ class _Batch:
 
     rows: DataFrame
     number: int
+    closing_us: int | None
+    source_batch: int
     position: dict[str, Any] | None
     began: float
     staged: Path = Path()

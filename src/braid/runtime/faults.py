@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import re
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
+
+from pyspark.logger import PySparkLogger
 
 from braid.model.errors import BraidError, StorageFull
 
+if TYPE_CHECKING:
+    import logging
+    from collections.abc import Iterator
+
 MEND = "mend the file, or move it out of the folder, and start again: nothing was lost"
 
+_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _READ = re.compile(r"\[FAILED_READ_FILE[^\]]*\][^\n]*? reading file (\S+)\.\s")
 _MALFORMED = re.compile(r"\[MALFORMED_RECORD_IN_PARSING")
 _HEADER = re.compile(
     r"(?:CSV header does not conform to the schema|Number of column in CSV header)"
     r"[\s\S]*?CSV file: (\S+)"
 )
+_VALUE = re.compile(r"\[[A-Z0-9_.]+\] ([^\n]*?) SQLSTATE: 22")  # "data exception"
+_ADVICE = re.compile(r"\. (?=Correct the value |Use |If necessary set )")
+_TOLERANT = re.compile(r"Use ([`'](try_\w+)[`'] to [^.]*)")
+_SQL = re.compile(r"== SQL \(line \d+, position \d+\) ==\n(.+)\n( *)(\^+)")
 _PYTHON = re.compile(r"Traceback \(most recent call last\):\n(?:(?:[ \t].*)?\n)*(\S.*)")
 
 
@@ -36,12 +50,43 @@ def explain_fault(fault: Exception, file: str = "an input file") -> BraidError |
         what = _path(read[1]) if read else file
         why = "a row does not fit the columns" if malformed else "it is damaged, or gone"
         return BraidError(f"cannot read {what}: {why}", hint=MEND)
+    value = _VALUE.search(text)
+    if value:
+        return _of_a_value(value[1], text)
     if "No space left on device" in text:
         return StorageFull(
             "no space left for Spark's own files",
             hint="free some space, or set spark.local.dir to a larger disk, and start again",
         )
     return _first_line(text)
+
+
+def _of_a_value(reason: str, text: str) -> BraidError:
+    """A value that an expression cannot take: it would be the same the next time."""
+    sql, tolerant = _SQL.search(text), _TOLERANT.search(reason)
+    what = sql[1][len(sql[2]) :][: len(sql[3])] if sql else "an expression"
+    return BraidError(
+        f"cannot compute {what}: {_ADVICE.split(reason)[0].rstrip('.')}",
+        hint=f"use {tolerant[1]}" if tolerant else "filter out such rows before the query",
+    )
+
+
+@contextmanager
+def unlogged() -> Iterator[None]:
+    """Keep PySpark from logging an error of this thread, with its stack trace: we show it."""
+    here = threading.get_ident()
+
+    def is_from_elsewhere(record: logging.LogRecord) -> bool:
+        return record.thread != here
+
+    loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
+    for logger in loggers:
+        logger.addFilter(is_from_elsewhere)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(is_from_elsewhere)
 
 
 def _path(uri: str) -> str:

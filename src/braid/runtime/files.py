@@ -7,6 +7,7 @@ vouches for their names (`braid.state.names`). A batch that was not committed is
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections import deque
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
 import pyarrow.parquet as pq
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
@@ -33,6 +36,7 @@ FORMATS = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
+_SPARK_TIME = pa.timestamp("us", "UTC")
 _OPTIONS = {
     "parquet": {},
     # A quote within quotes is written twice, as all but Spark have it (RFC 4180).
@@ -193,6 +197,45 @@ def _other_columns(path: str, difference: str) -> BraidError:
         f"{path} has other columns than the files before it: {difference}",
         hint=MEND,
     )
+
+
+def arrow_schema(stream: FileStream) -> pa.Schema:
+    """The columns of a folder's first file, as far as Arrow can tell them without Spark."""
+    kind = stream.format()
+    path = stream.path(stream.names()[0])
+    if kind == "parquet":
+        return _parquet_schema(path)
+    try:
+        if kind == "csv":
+            with pyarrow.csv.open_csv(path) as reader:
+                schema = reader.schema
+        else:
+            schema = _with_moments(pyarrow.json.read_json(path))
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise BraidError(f"cannot read the columns of {path}: {reason}", hint=MEND) from None
+    # Arrow takes whole seconds and dates with times for other types than Spark does.
+    times = (f.with_type(_SPARK_TIME) if pa.types.is_timestamp(f.type) else f for f in schema)
+    return pa.schema(times)
+
+
+def _with_moments(table: pa.Table) -> pa.Schema:
+    """A JSON file's columns: strings that read as moments are taken for them, as in Spark."""
+    fields = zip(table.schema, table.columns, strict=True)
+    return pa.schema(
+        field.with_type(_SPARK_TIME) if _are_moments(column) else field
+        for field, column in fields
+    )
+
+
+def _are_moments(column: pa.ChunkedArray) -> bool:
+    if not pa.types.is_string(column.type):
+        return False
+    texts = column.drop_null().slice(0, 100).to_pylist()
+    try:
+        return bool(texts) and all(dt.datetime.fromisoformat(text) for text in texts)
+    except ValueError:
+        return False
 
 
 @dataclass(slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,11 @@ from pyspark.sql.types import StringType, StructType
 
 from braid import cql
 from braid.events import Journal, Recovered, Started, instant
-from braid.join.plan import JoinPlan
-from braid.join.wire import lay_out
+from braid.join.plan import JoinPlan, make_plan
 from braid.model.duration import parse_duration
 from braid.model.errors import BraidError
+from braid.model.expression import Column
+from braid.plan.explain import explain
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.files import FileStream, FolderReader, Shelf
 from braid.runtime.idleness import Idleness
@@ -25,8 +27,9 @@ from braid.runtime.pinning import drop_anchor
 from braid.runtime.run import FolderFeed, Run, SparkFeed
 from braid.runtime.session import session
 from braid.runtime.sinks import ParquetSink, Sink
-from braid.runtime.split import tagged
+from braid.runtime.split import Split
 from braid.runtime.task import reclaim_memory, release_memory
+from braid.runtime.typing import SparkTyping
 from braid.state.checkpoint import Checkpoint, Identity
 from braid.state.commit import BEFORE_FIRST, Commit, first_commit, reshared
 from braid.state.names import NameList
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from braid.cql.fluent import Draft
     from braid.model.query import Query
 
 Stream = DataFrame | FileStream
@@ -44,7 +48,7 @@ MOST_GROUPS = 65_536
 
 
 def query(
-    text: str,
+    text: str | Draft,
     *,
     event_time: str,
     lateness: str = "0 seconds",
@@ -53,9 +57,11 @@ def query(
 ) -> ContinuousQuery:
     """Bind a query to its streams: streaming DataFrames, or folders (`braid.files`).
 
+    The query is a text, or a draft that began with `braid.stream`.
     Rows that come more than `lateness` behind the newest of all streams are dropped and
     counted. A stream without rows for `idle_timeout` no longer holds the others' state.
     """
+    text = text if isinstance(text, str) else text.text
     _check_streams(streams)
     used = {name: stream for name, stream in streams.items() if name in _used(text, streams)}
     spark = _spark_of(used)
@@ -67,12 +73,33 @@ def query(
     frames = {name: stream for name, stream in used.items() if isinstance(stream, DataFrame)}
     columns = {name: reader.schema for name, reader in readers.items()}
     columns |= {name: frame.schema for name, frame in frames.items()}
-    schemas = {name: _arrow_schema(schema) for name, schema in columns.items()}
-    bound = cql.bind(text, schemas, event_time=event_time)
+    typing = SparkTyping(spark, columns)
+    schemas = {name: arrow_columns(schema) for name, schema in columns.items()}
+    bound = cql.bind(text, schemas, event_time=event_time, typing=typing)
     _check_collations(bound, columns)
-    plan = JoinPlan(bound, lay_out(bound, schemas, event_time), 1, parse_duration(lateness))
-    timeout_us = None if idle_timeout is None else parse_duration(idle_timeout)
-    return ContinuousQuery(plan, timeout_us, spark, frames, readers)
+    return ContinuousQuery(
+        bound,
+        column_types(bound, schemas, typing),
+        event_time,
+        parse_duration(lateness),
+        None if idle_timeout is None else parse_duration(idle_timeout),
+        spark,
+        frames,
+        readers,
+    )
+
+
+def column_types(
+    bound: Query, schemas: Mapping[str, pa.Schema], typing: SparkTyping
+) -> dict[Column, pa.DataType]:
+    """The types of all streams' columns, derived ones too."""
+    types = {}
+    for number, ref in enumerate(bound.streams):
+        for field in schemas[ref.source]:
+            types[Column(number, field.name)] = field.type
+        for derived in ref.derived:
+            types[Column(number, derived.name)] = typing.derived(ref.source, derived.sql)
+    return types
 
 
 def _check_streams(streams: Mapping[str, object]) -> None:
@@ -112,7 +139,7 @@ def _spark_of(streams: Mapping[str, Stream]) -> SparkSession:
     return session().newSession()
 
 
-def _arrow_schema(schema: StructType) -> pa.Schema:
+def arrow_columns(schema: StructType) -> pa.Schema:
     """The columns that Spark and Arrow share; others cannot be used in a query."""
     fields = []
     for column in schema.fields:
@@ -125,12 +152,14 @@ def _arrow_schema(schema: StructType) -> pa.Schema:
 
 def _check_collations(bound: Query, columns: Mapping[str, StructType]) -> None:
     """Refuse string keys that compare other than byte by byte, for that is how we compare."""
-    for stream in bound.streams:
-        for name in stream.key:
-            kind = columns[stream.source][name].dataType
+    for column in (column for key in bound.keys for column in key.columns):
+        stream = bound.streams[column.stream]
+        if column.column in columns[stream.source].names:
+            kind = columns[stream.source][column.column].dataType
             if isinstance(kind, StringType) and kind.collation != "UTF8_BINARY":
                 raise BraidError(
-                    f"key column {stream.alias}.{name} has the collation {kind.collation}",
+                    f"key column {stream.alias}.{column.column} has the collation "
+                    f"{kind.collation}",
                     hint="compare it byte by byte: collate it as UTF8_BINARY before the query",
                 )
 
@@ -139,11 +168,33 @@ def _check_collations(bound: Query, columns: Mapping[str, StructType]) -> None:
 class ContinuousQuery:
     """A query bound to its streams, ready to start."""
 
-    plan: JoinPlan
+    query: Query
+    types: Mapping[Column, pa.DataType]
+    event_time: str
+    lateness_us: int
     idle_timeout_us: int | None
     spark: SparkSession
     frames: Mapping[str, DataFrame]
     readers: Mapping[str, FolderReader]
+
+    def plan(
+        self, *, groups: int = 256, plan: str | None = None, order: str | None = None
+    ) -> JoinPlan:
+        """How the query would be executed: by our own plan, or by a given tree and orders."""
+        _check_range("groups", groups, MOST_GROUPS)
+        return make_plan(
+            self.query,
+            self.types,
+            self.event_time,
+            groups=groups,
+            lateness_us=self.lateness_us,
+            plan=plan,
+            order=order,
+        )
+
+    def explain(self, *, plan: str | None = None, order: str | None = None) -> str:
+        """The plan in words: its tree, states, probes and shuffles, and what Spark computes."""
+        return explain(self.query, self.plan(plan=plan, order=order).rounds)
 
     def start(
         self,
@@ -152,6 +203,8 @@ class ContinuousQuery:
         sink: Sink,
         workers: int | None = None,
         groups: int = 256,
+        plan: str | None = None,
+        order: str | None = None,
         late: str | os.PathLike[str] | None = None,
         events: str | os.PathLike[str] | None = None,
         available_now: bool = False,
@@ -162,13 +215,11 @@ class ContinuousQuery:
         `available_now`, until what their sources have now is used up.
         """
         workers = self._worker_count(workers)
-        _check_range("groups", groups, MOST_GROUPS)
-        plan = replace(self.plan, groups=groups)
+        laid = self.plan(groups=groups, plan=plan, order=order)
         folder = Path(checkpoint).absolute()
-        first = first_commit(len(plan.streams), groups, workers)
-        opened = Checkpoint.open(folder, _identity(plan), first)
+        opened = Checkpoint.open(folder, _identity(laid), _first_commit(laid, workers))
         try:
-            return self._start(plan, opened, sink, workers, late, events, available_now)
+            return self._start(laid, opened, sink, workers, late, events, available_now)
         except BaseException:
             opened.close()
             raise
@@ -190,7 +241,7 @@ class ContinuousQuery:
         available_now: bool,
     ) -> Run:
         last = checkpoint.last_commit()
-        commit = reshared(last, workers)
+        commit = reshared(last, [state.space for state in plan.rounds.states], workers)
         names = NameList.open(checkpoint.names, commit.position) if self.readers else None
         late_sink = None if late is None else ParquetSink(late)
         _check_apart(sink, late_sink)
@@ -231,26 +282,40 @@ class ContinuousQuery:
         if names is not None:
             folders = {name: reader.stream for name, reader in self.readers.items()}
             shelf = Shelf.browse(folders, names.read)
-            return FolderFeed(shelf, names, self._read_files, coordinator)
+            read = partial(
+                self._read_files, self.split(coordinator.plan), self._needed_columns()
+            )
+            return FolderFeed(shelf, names, read, coordinator, self.spark)
         offsets = coordinator.checkpoint.folder / "spark"
-        writer = tagged(self.plan, self.frames).writeStream
+        writer = self.split(coordinator.plan).tagged(self.frames).writeStream
         writer = writer.option("checkpointLocation", str(offsets))
-        return SparkFeed(
-            writer.trigger(availableNow=True) if available_now else writer, coordinator
-        )
+        writer = writer.trigger(availableNow=True) if available_now else writer
+        return SparkFeed(writer, coordinator, self.spark)
 
-    def _read_files(self, taken: Mapping[str, list[str]]) -> DataFrame:
-        needed = {name: self._needed_columns(name) for name in self.readers}
+    def split(self, plan: JoinPlan) -> Split:
+        """How rows of the query's streams get the form that workers take."""
+        columns = {name: reader.schema for name, reader in self.readers.items()}
+        columns |= {name: frame.schema for name, frame in self.frames.items()}
+        return Split.of(plan, columns)
+
+    def _read_files(
+        self,
+        split: Split,
+        needed: Mapping[str, list[str]],
+        taken: Mapping[str, list[str]],
+    ) -> DataFrame:
         frames = {n: r.read(taken[n], needed[n]) for n, r in self.readers.items()}
-        return tagged(self.plan, frames)
+        return split.tagged(frames)
 
-    def _needed_columns(self, source: str) -> list[str]:
-        query = self.plan.query
-        needed = [self.plan.wire.event_time]
-        for number, stream in enumerate(query.streams):
-            if stream.source == source:
-                needed += [*stream.key, *query.columns(number)]
-        return list(dict.fromkeys(needed))
+    def _needed_columns(self) -> dict[str, list[str]]:
+        """The sources' own columns that the query uses, under any of their aliases."""
+        needed = {source: {self.event_time} for source in self.readers}
+        for number, stream in enumerate(self.query.streams):
+            needed[stream.source] |= cql.columns_of_stream(self.query, number)
+        return {
+            source: [name for name in reader.schema.names if name in needed[source]]
+            for source, reader in self.readers.items()
+        }
 
 
 def _check_apart(sink: Sink, late: ParquetSink | None) -> None:
@@ -267,14 +332,24 @@ def _check_range(name: str, value: int, most: int) -> None:
 
 
 def _identity(plan: JoinPlan) -> Identity:
-    wire = plan.wire
-    columns = [
-        f"{ref.alias}: {', '.join(f'{n} {t}' for n, t in zip(x.names, x.types, strict=True))}"
-        for ref, x in zip(plan.query.streams, wire.streams, strict=True)
-    ]
-    keys = ", ".join(str(kind) for kind in wire.key_types)
-    shape = f"{'; '.join(columns)}; key {keys}; event time {wire.event_time}"
-    return Identity(plan.query.text, shape, plan.groups)
+    columns = dict.fromkeys(
+        column
+        for a_round in plan.rounds.rounds
+        for port in a_round.ports
+        if port.stream is not None
+        for column in port.relation.columns
+    )
+    aliases = [stream.alias for stream in plan.query.streams]
+    shape = [f"{aliases[c.stream]}.{c.column} {plan.wire.types[c]}" for c in columns]
+    shape.append(f"event time {plan.wire.event_time}")
+    return Identity(plan.query.text, ", ".join(shape), plan.groups, plan.text)
+
+
+def _first_commit(plan: JoinPlan, workers: int) -> Commit:
+    rounds = plan.rounds
+    return first_commit(
+        len(plan.streams), len(rounds.spaces), len(rounds.states), plan.groups, workers
+    )
 
 
 def _announce(coordinator: Coordinator, commit: Commit) -> None:
@@ -283,6 +358,7 @@ def _announce(coordinator: Coordinator, commit: Commit) -> None:
     journal.add(
         Started(
             query=coordinator.plan.query.text,
+            plan=coordinator.plan.text,
             checkpoint=str(coordinator.checkpoint.folder),
             workers=coordinator.commit.workers,
             groups=coordinator.plan.groups,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,8 +14,9 @@ from braid.runtime.faults import explain_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from concurrent.futures import Future
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from braid.events import Journal
@@ -145,10 +147,11 @@ class FolderFeed:
         names: NameList,
         read: Callable[[Mapping[str, list[str]]], DataFrame],
         coordinator: Coordinator,
+        spark: SparkSession,
     ) -> None:
         """Start reading; `read` makes the wire's rows of some files."""
         self._shelf, self._names = shelf, names
-        self._read, self._coordinator = read, coordinator
+        self._read, self._coordinator, self._spark = read, coordinator, spark
         self._stopping = threading.Event()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._work, name="braid", daemon=True)
@@ -156,13 +159,26 @@ class FolderFeed:
 
     def _work(self) -> None:
         try:
-            while not self._shelf.is_empty() and not self._stopping.is_set():
-                taken = self._shelf.take()
-                number = self._coordinator.commit.batch + 1
-                rows = self._read(taken)
-                self._coordinator.on_batch(rows, number, self._names.append(taken))
+            with ThreadPoolExecutor(1) as ahead:
+                upcoming = self._take_next(ahead)
+                while upcoming is not None and not self._stopping.is_set():
+                    taken, rows = upcoming
+                    frame = rows.result()
+                    upcoming = self._take_next(ahead)
+                    self._coordinator.on_files(frame, self._names.append(taken))
+            if not self._stopping.is_set():
+                self._coordinator.close_moments(self._spark, at_end=True)
         except Exception as failure:
             self._failure = failure
+
+    def _take_next(
+        self, ahead: ThreadPoolExecutor
+    ) -> tuple[dict[str, list[str]], Future[DataFrame]] | None:
+        """The next files, which Spark looks at while it evaluates those before them."""
+        if self._shelf.is_empty():
+            return None
+        taken = self._shelf.take()
+        return taken, ahead.submit(self._read, taken)
 
     def wait(self, timeout_s: float | None) -> bool:
         """Wait for the thread; a failure in it is raised here."""
@@ -179,9 +195,11 @@ class FolderFeed:
 class SparkFeed:
     """One streaming query of Spark's, over the union of all streams."""
 
-    def __init__(self, writer: DataStreamWriter, coordinator: Coordinator) -> None:
+    def __init__(
+        self, writer: DataStreamWriter, coordinator: Coordinator, spark: SparkSession
+    ) -> None:
         """Start the query."""
-        self._coordinator = coordinator
+        self._coordinator, self._spark = coordinator, spark
         self._at_work = threading.Lock()
         self._stopping = False
         self._failure: Exception | None = None
@@ -193,7 +211,7 @@ class SparkFeed:
                 # Returning would tell Spark that the batch is done.
                 raise BraidError(f"stopped before batch {number}")
             try:
-                self._coordinator.on_batch(rows, number)
+                self._coordinator.on_source_batch(rows, number)
             except Exception as failure:
                 # Kept, because what Spark hands on of it is a text.
                 self._failure = failure
@@ -204,10 +222,14 @@ class SparkFeed:
         try:
             if timeout_s is None:
                 self._query.awaitTermination()
-                return True
-            least_s = max(timeout_s, 0.001)
             # Spark takes fractions of a second, whatever its types say.
-            return bool(self._query.awaitTermination(least_s))  # type: ignore[arg-type]
+            elif not self._query.awaitTermination(max(timeout_s, 0.001)):  # type: ignore[arg-type]
+                return False
+            with self._at_work:
+                if not self._stopping:
+                    self._coordinator.close_moments(self._spark, at_end=True)
+                self._stopping = True
+            return True
         except Exception as fault:
             if self._failure is not None:
                 raise self._failure from None

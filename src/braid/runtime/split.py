@@ -6,100 +6,226 @@ explains the form.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 from pyspark.sql.types import DataType, DoubleType, FloatType, TimestampNTZType
 
-from braid.join.wire import LATEST_US, TAG_BITS
+from braid.join.outgoing import hashed_slots
+from braid.join.wire import LATEST_US, NULL_KEY, NULL_TIME, TAG_BITS, TAGS
+from braid.model.expression import GROUPED, Column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from braid.join.plan import JoinPlan
+    from braid.plan.rounds import Port
 
 
-def tagged(plan: JoinPlan, streams: Mapping[str, DataFrame]) -> DataFrame:
-    """All streams' rows in the wire's form, as one frame; `streams` are by source name."""
-    kinds = _slot_kinds(plan, streams)
-    frames = [
-        _tagged(plan, number, streams[ref.source], kinds)
-        for number, ref in enumerate(plan.query.streams)
-    ]
-    return reduce(lambda left, right: left.unionAll(right), frames)
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One stream's way into one round, as text for Spark: asking it in Python takes longer."""
+
+    source: str
+    filter: str | None
+    derived: tuple[str, ...]
+    columns: tuple[str, ...]
+    only: str | None  # rows that cannot join are counted once, at the stream's first port
+
+    def of(self, frame: DataFrame) -> DataFrame:
+        """A source's rows in the wire's form."""
+        if self.filter is not None:
+            frame = frame.filter(self.filter)
+        if self.derived:
+            frame = frame.selectExpr("*", *self.derived)
+        frame = frame.selectExpr(*self.columns)
+        return frame if self.only is None else frame.filter(self.only)
 
 
-def _slot_kinds(plan: JoinPlan, streams: Mapping[str, DataFrame]) -> list[DataType]:
-    """The Spark type of each slot."""
-    kinds: dict[int, DataType] = {}
-    for ref, layout in zip(plan.query.streams, plan.wire.streams, strict=True):
-        for name, slot in zip(layout.names, layout.slots, strict=True):
-            kinds[slot] = streams[ref.source].schema[name].dataType
-    return [kinds[slot] for slot in range(len(plan.wire.slots))]
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How all streams' rows get the wire's form; the same for every batch."""
+
+    parts: tuple[_Part, ...]
+
+    @classmethod
+    def of(cls, plan: JoinPlan, schemas: Mapping[str, StructType]) -> Split:
+        """The split of a plan, over sources with these columns."""
+        entered, parts, seen = rounds_entered(plan), [], set()
+        for number in entered:
+            for tag, port in enumerate(plan.rounds.rounds[number].ports):
+                if port.stream is not None:
+                    first = port.stream not in seen
+                    seen.add(port.stream)
+                    several = number if len(entered) > 1 else None
+                    parts.append(_part(plan, port, tag, schemas, several, first))
+        return cls(tuple(parts))
+
+    def tagged(self, frames: Mapping[str, DataFrame]) -> DataFrame:
+        """All streams' rows in the wire's form, as one frame; `frames` are by source.
+
+        Where rows enter in several rounds, a column `round` says in which.
+        """
+        parts = (part.of(frames[part.source]) for part in self.parts)
+        return reduce(lambda left, right: left.unionAll(right), parts)
 
 
-def _tagged(
-    plan: JoinPlan, number: int, frame: DataFrame, kinds: Sequence[DataType]
-) -> DataFrame:
-    ref, layout = plan.query.streams[number], plan.wire.streams[number]
-    count = len(plan.streams)
-    at = _microseconds(frame, plan.wire.event_time)
-    key_is_null = reduce(or_, (F.col(_quoted(k)).isNull() for k in ref.key))
-    time_is_null = at.isNull() | (at >= LATEST_US) | (at <= -LATEST_US)
+def _part(
+    plan: JoinPlan,
+    port: Port,
+    tag: int,
+    schemas: Mapping[str, StructType],
+    number: int | None,
+    first: bool,
+) -> _Part:
+    assert port.stream is not None, "only a stream's own rows are split"
+    ref, layout = plan.query.streams[port.stream], plan.wire.layout(port)
+    kinds = {field.name: field.dataType for field in schemas[ref.source]}
+    for column in ref.derived:
+        kinds[column.name] = from_arrow_type(plan.wire.types[Column(port.stream, column.name)])
+    keys = [name for key in plan.query.keys if (name := key.of(port.stream)) is not None]
+    at = _microseconds(plan.wire.event_time, kinds)
     packed = (
-        F.when(key_is_null, F.lit(count + number).cast("bigint"))
-        .when(time_is_null, F.lit(2 * count + number).cast("bigint"))
-        .otherwise(F.shiftleft(at, TAG_BITS).bitwiseOR(F.lit(number).cast("bigint")))
+        f"CASE WHEN {' OR '.join(f'{_quoted(name)} IS NULL' for name in keys)} THEN {NULL_KEY}L"
+        f" WHEN {at} IS NULL OR {at} >= {LATEST_US}L OR {at} <= -{LATEST_US}L THEN {NULL_TIME}L"
+        f" ELSE shiftleft({at}, {TAG_BITS}) | {tag}L END AS at"
     )
-    hashed = F.xxhash64(*(_hashable(frame, k) for k in ref.key))
-    filled = dict(zip(layout.slots, layout.names, strict=True))
+    joined_on = [plan.query.keys[key].of(port.stream) for key in _keys(plan, port)]
+    hashed = [_hashable(name, kinds) for name in joined_on if name is not None]
+    filled = {slot: c.column for slot, c in zip(layout.slots, layout.columns, strict=True)}
     slots = [
-        (F.col(_quoted(filled[i])) if i in filled else F.lit(None).cast(kind)).alias(f"slot{i}")
-        for i, kind in enumerate(kinds)
+        # A null gets its type from the streams that have a value here.
+        f"{_quoted(filled[slot]) if slot in filled else 'NULL'} AS slot{slot}"
+        for slot in range(len(plan.wire.slots))
     ]
-    return frame.select(packed.alias("at"), hashed.alias("hash"), *slots)
+    return _Part(
+        source=ref.source,
+        filter=ref.filter,
+        derived=tuple(f"({column.sql}) AS {_quoted(column.name)}" for column in ref.derived),
+        columns=(
+            packed,
+            f"xxhash64({', '.join(hashed or ['0'])}) AS hash",
+            *slots,
+            *([] if number is None else [f"{number} AS round"]),
+        ),
+        only=None if first else f"at & {TAGS} = {tag}",
+    )
+
+
+def _keys(plan: JoinPlan, port: Port) -> tuple[int, ...]:
+    return plan.rounds.spaces[port.space].keys
+
+
+def rounds_entered(plan: JoinPlan) -> list[int]:
+    """The rounds into which rows come straight from the sources."""
+    return [
+        number
+        for number, a_round in enumerate(plan.rounds.rounds)
+        if any(port.stream is not None for port in a_round.ports)
+    ]
+
+
+def entering(plan: JoinPlan, rows: DataFrame, number: int) -> DataFrame | None:
+    """Of all tagged rows, those that enter in one round, with no more slots than it uses."""
+    entered = rounds_entered(plan)
+    if number not in entered:
+        return None
+    if len(entered) > 1:
+        rows = rows.filter(f"round = {number}")
+    slots = [f"slot{slot}" for slot in plan.wire.slots_of(plan.rounds.rounds[number])]
+    reports = ["CAST(NULL AS STRING) AS report"] if number else []
+    return rows.selectExpr("at", "hash", *slots, *reports)
+
+
+def no_rows(plan: JoinPlan, spark: SparkSession) -> DataFrame:
+    """What a split gives for streams without rows."""
+    slots = [(f"slot{slot}", kind) for slot, kind in enumerate(plan.wire.slots)]
+    fixed = [("at", pa.int64()), ("hash", pa.int64())]
+    schema = pa.schema([*fixed, *slots, ("round", pa.int32())])
+    return spark.createDataFrame([], from_arrow_schema(schema))
+
+
+def sent_schema(plan: JoinPlan, number: int) -> StructType:
+    """The schema of what workers send into a round."""
+    a_round = plan.rounds.rounds[number]
+    return from_arrow_schema(plan.wire.schema(a_round, reports=True))
+
+
+def rehashed(plan: JoinPlan, number: int, sent: DataFrame) -> DataFrame:
+    """What workers sent into a round, hashed as rows of sources are."""
+    a_round = plan.rounds.rounds[number]
+    cases = " ".join(
+        f"WHEN {tag} THEN {_hash_of_slots(plan, port)}"
+        for tag, port in enumerate(a_round.ports)
+    )
+    slots = [f"slot{slot}" for slot in plan.wire.slots_of(a_round)]
+    hashed = f"coalesce(hash, CASE at & {TAGS} {cases} ELSE 0L END) AS hash"
+    return sent.selectExpr("at", hashed, *slots, "report")
+
+
+def _hash_of_slots(plan: JoinPlan, port: Port) -> str:
+    if not port.relation.is_joined and port.relation.streams != (GROUPED,):
+        return "0L"  # a stream's own rows, carried along, have their hash
+    parts = [
+        _hashable(f"slot{slot}", {f"slot{slot}": from_arrow_type(plan.wire.slots[slot])})
+        for slot in hashed_slots(plan, port)
+    ]
+    return f"xxhash64({', '.join(parts or ['0'])})"
 
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _microseconds(frame: DataFrame, name: str) -> Column:
+def _microseconds(name: str, kinds: Mapping[str, DataType]) -> str:
     """An event time as microseconds since 1970, whatever the session's time zone."""
     q = _quoted(name)
-    if not isinstance(frame.schema[name].dataType, TimestampNTZType):
-        return F.unix_micros(F.col(q))
+    if not isinstance(kinds[name], TimestampNTZType):
+        return f"unix_micros({q})"
     days = f"datediff(cast({q} AS date), DATE'1970-01-01')"
     most_days = LATEST_US // 86_400_000_000 + 1  # the product of more may not fit 64 bits
-    return F.expr(
-        f"CASE WHEN abs({days}) <= {most_days} THEN {days} * 86400000000L"
-        f" + hour({q}) * 3600000000L + minute({q}) * 60000000L"
-        f" + cast(extract(SECOND FROM {q}) * 1000000 AS bigint) END"
-    )
-
-
-def _hashable(frame: DataFrame, name: str) -> Column:
-    """A key column such that equal keys hash alike: adding zero turns -0.0 into 0.0."""
-    column = F.col(_quoted(name))
-    if isinstance(frame.schema[name].dataType, FloatType | DoubleType):
-        return column + F.lit(0.0).cast(frame.schema[name].dataType)
-    return column
-
-
-def slot_expression(plan: JoinPlan, assignment: Sequence[int], slot_keys: Sequence[int]) -> str:
-    """The slot key of the worker that a row goes to, as SQL.
-
-    A row that can never join goes where its task's other such rows go, only to be counted.
-    """
-    by_group = ",".join(str(slot_keys[worker]) for worker in assignment)
-    by_task = ",".join(map(str, slot_keys))
-    tag = f"(at & {(1 << TAG_BITS) - 1})"
-    group = f"cast(shiftright(shiftrightunsigned(hash, 32) * {plan.groups}L, 32) AS int)"
     return (
-        f"CASE WHEN {tag} < {len(plan.streams)} THEN element_at(array({by_group}), {group} + 1)"
-        f" ELSE element_at(array({by_task}), spark_partition_id() % {len(slot_keys)} + 1) END"
+        f"(CASE WHEN abs({days}) <= {most_days} THEN {days} * 86400000000L"
+        f" + hour({q}) * 3600000000L + minute({q}) * 60000000L"
+        f" + cast(extract(SECOND FROM {q}) * 1000000 AS bigint) END)"
     )
+
+
+def _is_float(kind: DataType) -> bool:
+    return isinstance(kind, FloatType | DoubleType)
+
+
+def _hashable(name: str, kinds: Mapping[str, DataType]) -> str:
+    """A key column such that equal keys hash alike: adding zero turns -0.0 into 0.0."""
+    kind = kinds[name]
+    if not _is_float(kind):
+        return _quoted(name)
+    return f"({_quoted(name)} + CAST(0 AS {kind.simpleString()}))"
+
+
+def slot_expression(
+    plan: JoinPlan, number: int, assignments: Sequence[Sequence[int]], slot_keys: Sequence[int]
+) -> str:
+    """The slot key of the worker that a row of a round goes to, as SQL.
+
+    A row that can never join goes where its task's other such rows go, only to be counted; so
+    does a report.
+    """
+    group = f"cast(shiftright(shiftrightunsigned(hash, 32) * {plan.groups}L, 32) AS int)"
+    by_task = ",".join(map(str, slot_keys))
+    cases = []
+    ports = plan.rounds.rounds[number].ports
+    for space in sorted({port.space for port in ports}):
+        tags = ",".join(str(tag) for tag, port in enumerate(ports) if port.space == space)
+        by_group = ",".join(str(slot_keys[worker]) for worker in assignments[space])
+        cases.append(
+            f"WHEN at & {TAGS} IN ({tags}) THEN element_at(array({by_group}), {group} + 1)"
+        )
+    other = f"element_at(array({by_task}), spark_partition_id() % {len(slot_keys)} + 1)"
+    return f"CASE {' '.join(cases)} ELSE {other} END"

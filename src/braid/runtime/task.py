@@ -13,12 +13,13 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
+from braid.join.outgoing import sent_report
 from braid.join.worker import Step, evaluate
 from braid.model.errors import BraidError
 from braid.state.checkpoint import is_owned
@@ -43,51 +44,63 @@ class Job:
 
     plan: JoinPlan
     commit: Commit  # of the batch before
+    closing_us: int | None
     checkpoint: Path
     incarnation: str
     results: Path
     late: Path | None
 
-    def task(self) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-        """The function for `mapInArrow`; partition i is worker i."""
+    def task(
+        self, number: int
+    ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+        """The function for `mapInArrow` in one round; partition i is worker i."""
 
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             context = TaskContext.get()
             assert context is not None, "a task runs inside Spark"
-            report = self._report(context.partitionId(), batches)
-            yield pa.RecordBatch.from_pydict({"report": [json.dumps(report)]})
+            worker = context.partitionId()
+            try:
+                yield from evaluate(self._step(number, worker), self._stores(worker), batches)
+            except BraidError as error:
+                # An error that a person can put right: retrying would only repeat it.
+                yield self._refusal(number, error)
 
         return run
 
-    def _report(self, worker: int, batches: Iterator[pa.RecordBatch]) -> dict[str, Any]:
-        try:
-            report = evaluate(self._step(worker), self._store(worker), batches)
-        except BraidError as error:
-            # An error that a person can put right: retrying would only repeat it.
-            return {"error": error.message, "hint": error.hint}
-        return report.to_json()
+    def _refusal(self, number: int, error: BraidError) -> pa.RecordBatch:
+        """An error in place of a report."""
+        text = json.dumps({"error": error.message, "hint": error.hint})
+        later = self.plan.rounds.rounds[number + 1 :]
+        if not later:
+            return pa.RecordBatch.from_pydict({"report": [text]})
+        return sent_report(self.plan.wire, later[0], text)
 
-    def _step(self, worker: int) -> Step:
+    def _step(self, number: int, worker: int) -> Step:
         return Step(
             plan=self.plan,
             batch=self.commit.batch + 1,
+            round=number,
             worker=worker,
             watermark_us=self.commit.watermark_us,
             newest_us=self.commit.newest_us,
+            closed_us=self.commit.closed_us,
+            closing_us=self.closing_us,
             ladders=self.commit.ladders[worker],
             results=self.results,
             late=self.late,
             host=f"{socket.gethostname()}/{executor_name()}",
         )
 
-    def _store(self, worker: int) -> RunStore:
-        owned = np.array(self.commit.assignment) == worker
+    def _stores(self, worker: int) -> dict[int, RunStore]:
         home = executor_home(self.checkpoint, self.incarnation)
         tiers = {tier: folder / str(worker) for tier, folder in home.items()}
         for folder in tiers.values():
             folder.mkdir(parents=True, exist_ok=True)
-        log = self.checkpoint / "log"
-        return RunStore(tiers, log, Ownership(self.plan.groups, owned))
+        log, groups = self.checkpoint / "log", self.plan.groups
+        return {
+            space: RunStore(tiers, log, Ownership(groups, np.array(assignment) == worker))
+            for space, assignment in enumerate(self.commit.assignments)
+        }
 
 
 def executor_name() -> str:

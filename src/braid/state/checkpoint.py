@@ -32,7 +32,12 @@ if TYPE_CHECKING:
 
 _FORMAT = 1
 _NEW_FOLDER = "give a new folder to --checkpoint to start from the beginning"
-_NOUNS = {"query": "query", "columns": "set of columns", "groups": "number of groups"}
+_NOUNS = {
+    "query": "query",
+    "columns": "set of columns",
+    "groups": "number of groups",
+    "plan": "plan",
+}
 _TAIL = b"}\n"
 _PUBLISHED = "published.json"
 _COMMIT_NAME = re.compile(r"-?\d+\.json")
@@ -46,6 +51,7 @@ class Identity:
     query: str
     columns: str
     groups: int
+    plan: str
 
 
 @dataclass(slots=True)
@@ -235,7 +241,7 @@ def _identify(folder: Path, identity: Identity, first: Commit) -> str:
     for name, ours in asdict(identity).items():
         if known.get(name) != ours:
             raise CheckpointError(
-                f"the checkpoint {folder} was made with another {_NOUNS[name]}:\n"
+                f"the checkpoint {folder} was made with another {_NOUNS.get(name, name)}:\n"
                 f"  it was {known.get(name)}\n  now is {ours}",
                 hint=f"run it with what it was made with, or {_NEW_FOLDER}",
             )

@@ -40,6 +40,10 @@ class Part:
 class Commit:
     """What a batch left behind.
 
+    Moments up to `closed_us` have been dealt with, in a query that waits for moments to be
+    complete: rows for them come too late. `source_batch` is the number of the last batch that
+    Spark brought; our own run ahead of it, for we have batches without rows too.
+
     `staged` is the folder that the workers wrote `parts` into; publishing them is the one thing
     still to be done after a commit. `position` is that of the list of files read; None
     where Spark reads the sources.
@@ -47,14 +51,16 @@ class Commit:
 
     batch: int
     watermark_us: int | None
-    newest_us: tuple[int | None, ...]
-    assignment: tuple[int, ...]
-    ladders: tuple[tuple[Ladder, ...], ...]  # by worker, by stream
+    newest_us: tuple[int | None, ...]  # by stream
+    assignments: tuple[tuple[int, ...], ...]  # by space, by group: its worker
+    ladders: tuple[tuple[Ladder, ...], ...]  # by worker, by state
+    closed_us: int | None = None
     staged: str = ""
     parts: tuple[Part, ...] = ()
     late_staged: str = ""
     late_parts: tuple[Part, ...] = ()
     position: dict[str, Any] | None = None
+    source_batch: int = BEFORE_FIRST
 
     @property
     def workers(self) -> int:
@@ -76,7 +82,8 @@ class Commit:
             "batch": self.batch,
             "watermark_us": self.watermark_us,
             "newest_us": list(self.newest_us),
-            "assignment": list(self.assignment),
+            "assignments": [list(assignment) for assignment in self.assignments],
+            "closed_us": self.closed_us,
             "ladders": [
                 [[run.to_json() for run in ladder] for ladder in worker]
                 for worker in self.ladders
@@ -86,6 +93,7 @@ class Commit:
             "late_staged": self.late_staged,
             "late_parts": [part.to_json() for part in self.late_parts],
             "position": self.position,
+            "source_batch": self.source_batch,
         }
 
     @classmethod
@@ -95,7 +103,8 @@ class Commit:
             batch=data["batch"],
             watermark_us=data["watermark_us"],
             newest_us=tuple(data["newest_us"]),
-            assignment=tuple(data["assignment"]),
+            assignments=tuple(map(tuple, data["assignments"])),
+            closed_us=data["closed_us"],
             ladders=tuple(
                 tuple(tuple(Run.from_json(run) for run in ladder) for ladder in worker)
                 for worker in data["ladders"]
@@ -105,17 +114,18 @@ class Commit:
             late_staged=data["late_staged"],
             late_parts=tuple(Part(*part) for part in data["late_parts"]),
             position=data["position"],
+            source_batch=data["source_batch"],
         )
 
 
-def first_commit(streams: int, groups: int, workers: int) -> Commit:
-    """The record before the first batch: no state, and equal shares of the groups."""
+def first_commit(streams: int, spaces: int, states: int, groups: int, workers: int) -> Commit:
+    """The record before the first batch: no state, and equal shares of all spaces' groups."""
     return Commit(
         batch=BEFORE_FIRST,
         watermark_us=None,
         newest_us=(None,) * streams,
-        assignment=equal_shares(groups, workers),
-        ladders=(((),) * streams,) * workers,
+        assignments=(equal_shares(groups, workers),) * spaces,
+        ladders=(((),) * states,) * workers,
     )
 
 
@@ -124,8 +134,8 @@ def equal_shares(groups: int, workers: int) -> tuple[int, ...]:
     return tuple(group * workers // groups for group in range(groups))
 
 
-def reshared(commit: Commit, workers: int) -> Commit:
-    """The same state for another number of workers.
+def reshared(commit: Commit, spaces: Sequence[int], workers: int) -> Commit:
+    """The same state for another number of workers; `spaces` are those of the states.
 
     Every worker gets a copy of every run, without a file: it is made from the log when first
     opened, and then holds only the rows of the worker's own groups.
@@ -134,20 +144,22 @@ def reshared(commit: Commit, workers: int) -> Commit:
         return commit
     return replace(
         commit,
-        assignment=equal_shares(len(commit.assignment), workers),
-        ladders=(tuple(_pooled(commit, s) for s in range(len(commit.newest_us))),) * workers,
+        assignments=tuple(
+            equal_shares(len(assignment), workers) for assignment in commit.assignments
+        ),
+        ladders=(tuple(_pooled(commit, s, space) for s, space in enumerate(spaces)),) * workers,
     )
 
 
-def _pooled(commit: Commit, stream: int) -> Ladder:
-    """One stream's runs of all workers, oldest first.
+def _pooled(commit: Commit, state: int, space: int) -> Ladder:
+    """One state's runs of all workers, oldest first.
 
     After an earlier change of workers several of them share a section, each for its own groups.
     Their runs become one, or the section's rows would come back once for each.
     """
-    counting = _counting(commit, stream)
+    counting = _counting(commit, state, space)
     pools: list[tuple[set[Section], list[Run]]] = []
-    for run in (run for ladders in commit.ladders for run in ladders[stream]):
+    for run in (run for ladders in commit.ladders for run in ladders[state]):
         sections, runs = {_bare(section) for section in run.backing}, [run]
         for kin in [pool for pool in pools if pool[0] & sections]:
             pools.remove(kin)
@@ -157,12 +169,12 @@ def _pooled(commit: Commit, stream: int) -> Ladder:
     return tuple(sorted((run for run in whole if run.backing), key=lambda run: run.oldest_us))
 
 
-def _counting(commit: Commit, stream: int) -> dict[Section, NDArray[np.bool_]]:
+def _counting(commit: Commit, state: int, space: int) -> dict[Section, NDArray[np.bool_]]:
     """For each section the groups whose rows in it count: their owner has it, and with them."""
     counting: dict[Section, NDArray[np.bool_]] = {}
     for worker, ladders in enumerate(commit.ladders):
-        owned = np.array(commit.assignment) == worker
-        for section in sections_of([ladders[stream]]):
+        owned = np.array(commit.assignments[space]) == worker
+        for section in sections_of([ladders[state]]):
             mine = section.counting(owned)
             counting[_bare(section)] = counting.get(_bare(section), False) | mine
     return counting

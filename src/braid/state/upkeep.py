@@ -6,6 +6,7 @@ move between workers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
     from braid.state.log import LogFile
     from braid.state.store import RunStore
+
+
+Tidy = Callable[[pa.RecordBatch], pa.RecordBatch]
+"""What makes fewer rows of some that merge, without a difference to whoever probes them."""
 
 
 class OpenRun(NamedTuple):
@@ -46,34 +51,46 @@ class Upkeep:
     _made: int = field(default=0, init=False)
 
     def insert(
-        self, ladder: Sequence[OpenRun], fresh: pa.RecordBatch, horizon_us: int | None
+        self,
+        ladder: Sequence[OpenRun],
+        fresh: pa.RecordBatch,
+        horizon_us: int | None,
+        tidy: Tidy | None = None,
     ) -> Ladder:
-        """The ladder with newly arrived, sorted rows, after the upkeep that they make due."""
+        """The ladder with newly arrived, sorted rows, after the upkeep that they make due.
+
+        `tidy` makes fewer rows of those that merge, and leaves them sorted.
+        """
         kept = [pair for pair in ladder if without_expired((pair.run,), horizon_us)]
         fresh = alive(fresh, horizon_us)
         if not fresh.num_rows:
-            return self._rewrite_dead(kept, horizon_us)
+            return self._rewrite_dead(kept, horizon_us, tidy)
         data = encode(fresh)
         run = self._describe(fresh, data)
         run = replace(run, backing=(self.log.add(run, data),))
         kept.append(OpenRun(run, fresh))
         first = merge_from(_runs(kept), horizon_us)
         if first is not None:
-            return (*_runs(kept[:first]), self._merge(kept[first:], horizon_us))
+            return (*_runs(kept[:first]), self._merge(kept[first:], horizon_us, tidy))
         kept[-1] = OpenRun(self.store.write(run, data), fresh)
-        return self._rewrite_dead(kept, horizon_us)
+        return self._rewrite_dead(kept, horizon_us, tidy)
 
-    def _rewrite_dead(self, ladder: list[OpenRun], horizon_us: int | None) -> Ladder:
+    def _rewrite_dead(
+        self, ladder: list[OpenRun], horizon_us: int | None, tidy: Tidy | None
+    ) -> Ladder:
         place = most_dead(_runs(ladder), horizon_us)
         if place is None:
             return _runs(ladder)
-        lean = self._merge(ladder[place : place + 1], horizon_us)
+        lean = self._merge(ladder[place : place + 1], horizon_us, tidy)
         return (*_runs(ladder[:place]), lean, *_runs(ladder[place + 1 :]))
 
-    def _merge(self, pairs: Sequence[OpenRun], horizon_us: int | None) -> Run:
+    def _merge(
+        self, pairs: Sequence[OpenRun], horizon_us: int | None, tidy: Tidy | None
+    ) -> Run:
         """One run in place of several, without their dead rows."""
         living = [alive(pair.rows, horizon_us) for pair in pairs]
         rows = merge_rows([part for part in living if part.num_rows])
+        rows = rows if tidy is None else tidy(rows)
         data = encode(rows)
         run = self._describe(rows, data)
         backing = tuple(section for pair in pairs for section in pair.run.backing)

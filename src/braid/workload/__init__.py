@@ -2,17 +2,18 @@
 
 A `WorkloadSpec` says what the streams look like, and `rows` and `batches` give any slice of
 any of them. Same spec, same slice, same rows: in any order, on any machine, after any restart.
-`offers` dresses the same streams as the bank offers of paper 001's first query.
+`offers` dresses the same streams as the bank offers of paper 001's first query. The streams of
+the NEXMark benchmark have columns and links of their own: they are in `braid.workload.nexmark`.
 
 Nothing here knows Spark (the streaming source is `braid.runtime.generator_source`) or the
 engine's partition groups: a partition here is `k % partitions`.
 """
 
-from braid.workload.files import FORMATS, WrittenFiles, write_files
+from braid.workload.files import FORMATS, WrittenFiles, write_files, write_slices
 from braid.workload.offers import BANKS, OFFER_SCHEMA, offers, offers_spec
 from braid.workload.rows import batches, rows, schema
 from braid.workload.spec import PartitionSpec, Phase, StreamSpec, WorkloadSpec
-from braid.workload.spec_json import dump_spec, load_spec, parse_spec
+from braid.workload.spec_json import dump_spec, load_spec, parse_nexmark_spec, parse_spec
 
 __all__ = [
     "BANKS",
@@ -28,8 +29,10 @@ __all__ = [
     "load_spec",
     "offers",
     "offers_spec",
+    "parse_nexmark_spec",
     "parse_spec",
     "rows",
     "schema",
     "write_files",
+    "write_slices",
 ]

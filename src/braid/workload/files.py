@@ -6,6 +6,7 @@ A file appears whole or not at all: a reader may watch the folder while it fills
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from braid.workload.spec import WorkloadSpec
 
 Write: TypeAlias = "Callable[[pa.Table, Path], None]"
+Take: TypeAlias = "Callable[[int, int], pa.Table]"
+"""Gives the rows of a slice `lower_us:upper_us` of a stream."""
 
 MOST_FILES = 100_000
 """More would not sort by name: names have five digits."""
@@ -51,13 +54,29 @@ def write_files(
     kind: str = "parquet",
 ) -> WrittenFiles:
     """Write the first `seconds` of a stream to a folder, which must be new or empty."""
+    take = partial(rows, spec, stream)
+    return write_slices(
+        take, stream, folder, seconds=seconds, file_seconds=file_seconds, kind=kind
+    )
+
+
+def write_slices(
+    take: Take,
+    stream: str,
+    folder: Path,
+    *,
+    seconds: float,
+    file_seconds: float = 5.0,
+    kind: str = "parquet",
+) -> WrittenFiles:
+    """The same for any stream that can be had slice by slice, by whatever name."""
     write = _writer(kind)
     slices = list(_slices(seconds, file_seconds))
     row_count = size_bytes = 0
     try:
         _open_folder(folder)
         for number, (lower_us, upper_us) in enumerate(slices):
-            table = rows(spec, stream, lower_us, upper_us)
+            table = take(lower_us, upper_us)
             row_count += table.num_rows
             size_bytes += _write_whole(write, table, folder / f"part-{number:05d}.{kind}")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Specs as JSON: the fields of `braid.workload.spec`, name for name, tuples as lists.
+"""Specs as JSON: the fields of `WorkloadSpec` or `NexmarkSpec`, name for name, tuples as lists.
 
     {"streams": [{"name": "a", "rate": 1000}, {"name": "b"}],
      "partitions": [{"count": 300, "join_rate": 3, "tuple_range": 30000}]}
@@ -14,6 +14,7 @@ from dataclasses import MISSING, asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from braid.model.errors import BraidError
+from braid.workload.nexmark import NexmarkSpec
 from braid.workload.spec import PartitionSpec, Phase, StreamSpec, WorkloadSpec
 
 if TYPE_CHECKING:
@@ -29,11 +30,17 @@ def parse_spec(text: str) -> WorkloadSpec:
     >>> parse_spec('{"streams": [{"name": "a", "rate": 5}]}').stream("a").rate
     5
     """
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BraidError(f"the workload spec is not JSON: {error}") from None
-    spec: WorkloadSpec = _build(WorkloadSpec, "", data)
+    spec: WorkloadSpec = _parse(WorkloadSpec, text)
+    return spec
+
+
+def parse_nexmark_spec(text: str) -> NexmarkSpec:
+    """Read a spec of NEXMark's streams from JSON text; what is left out has its default.
+
+    >>> parse_nexmark_spec('{"rate": 500}').seed
+    1
+    """
+    spec: NexmarkSpec = _parse(NexmarkSpec, text)
     return spec
 
 
@@ -46,9 +53,17 @@ def load_spec(path: Path) -> WorkloadSpec:
     return parse_spec(text)
 
 
-def dump_spec(spec: WorkloadSpec) -> str:
-    """Write a workload as JSON text that `parse_spec` reads back."""
+def dump_spec(spec: WorkloadSpec | NexmarkSpec) -> str:
+    """Write a spec as JSON text that its parser reads back."""
     return json.dumps(asdict(spec))
+
+
+def _parse(kind: type, text: str) -> Any:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BraidError(f"the workload spec is not JSON: {error}") from None
+    return _build(kind, "", data)
 
 
 def _build(kind: type, path: str, data: object) -> Any:

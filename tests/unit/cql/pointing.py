@@ -11,7 +11,8 @@ from braid.cql import bind
 from braid.model.errors import QueryError
 
 if TYPE_CHECKING:
-    from braid.model.query import Query
+    from braid.model.errors import BraidError
+    from braid.model.query import Grouping, Query
 
 COLUMNS = {
     "k": pa.int64(),
@@ -37,6 +38,17 @@ def bound(text: str) -> Query:
     return bind(text, SCHEMAS, event_time="ts")
 
 
+def grouping_of(text: str) -> Grouping:
+    grouping = bound(text).grouping
+    assert grouping is not None
+    return grouping
+
+
+def hint_of(error: BraidError) -> str:
+    assert error.hint is not None
+    return error.hint
+
+
 def failing(marked: str) -> QueryError:
     """The error of a query, known to point at its marked part."""
     before, inside, after = marked.replace("»", "«").split("«")
@@ -45,4 +57,5 @@ def failing(marked: str) -> QueryError:
     error = caught.value
     assert error.text[error.lower : error.upper] == inside
     assert error.lower == len(before)
+    assert error.hint
     return error

@@ -1,26 +1,62 @@
 import pytest
 
-from tests.unit.cql.pointing import A, B, C, bound, failing
+from braid.cql.key import classes
+from tests.unit.cql.pointing import A, B, C, bound, failing, hint_of
 
 ABC = f"SELECT a.k FROM {A}, {B}, {C}"
 
 
+def keys_of(where: str) -> list[list[str]]:
+    query = bound(f"{ABC} WHERE {where}")
+    aliases = [stream.alias for stream in query.streams]
+    return [[f"{aliases[c.stream]}.{c.column}" for c in key.columns] for key in query.keys]
+
+
 @pytest.mark.parametrize(
-    ("where", "key"),
+    ("where", "keys"),
     [
-        ("a.k = b.k AND b.k = c.k", ["k"]),
-        ("c.k = a.k AND (c.k = b.k)", ["k"]),
-        ("a.k = b.k AND a.k = c.k AND b.k = c.k AND a.k = a.k", ["k"]),
-        ("b.j = a.j AND b.j = c.j AND c.k = a.k AND b.k = c.k", ["j", "k"]),
+        ("a.k = b.k AND b.k = c.k", [["a.k", "b.k", "c.k"]]),
+        ("c.k = a.k AND (c.k = b.k)", [["a.k", "b.k", "c.k"]]),
+        ("a.k = b.k AND a.k = c.k AND b.k = c.k", [["a.k", "b.k", "c.k"]]),
+        ("a.k = b.k AND b.j = c.j", [["a.k", "b.k"], ["b.j", "c.j"]]),
+        ("b.j = c.j AND a.k = b.k", [["b.j", "c.j"], ["a.k", "b.k"]]),
+        (
+            "b.j = a.j AND b.j = c.j AND c.k = a.k AND b.k = c.k",
+            [["a.j", "b.j", "c.j"], ["a.k", "b.k", "c.k"]],
+        ),
         (
             "(a.k = b.k AND (a.name = c.name)) AND b.k = c.k AND b.name = (a.name)",
-            ["k", "name"],
+            [["a.k", "b.k", "c.k"], ["a.name", "b.name", "c.name"]],
         ),
+        ("a.k = b.limit AND c.k = b.limit", [["a.k", "b.limit", "c.k"]]),
+        ("a.k + 1 = b.k AND b.k = c.k", [["a.`k` + 1", "b.k", "c.k"]]),
+        (
+            "upper(a.name) = UPPER(b.NAME) AND b.k = c.k",
+            [["a.upper(`name`)", "b.upper(`name`)"], ["b.k", "c.k"]],
+        ),
+        ("a.ts = b.ts AND b.ts = c.ts", [["a.ts", "b.ts", "c.ts"]]),
+        ("a.s.x = b.k AND b.k = c.k", [["a.`s`.`x`", "b.k", "c.k"]]),
     ],
 )
-def test_equal_columns_make_parts_of_the_key_in_order_of_appearance(where, key):
-    query = bound(f"{ABC} WHERE {where}")
-    assert [list(stream.key) for stream in query.streams] == [key] * 3
+def test_equal_columns_make_keys_in_order_of_appearance(
+    where: str, keys: list[list[str]]
+) -> None:
+    assert keys_of(where) == keys
+
+
+def test_two_equal_columns_of_one_stream_are_a_filter_of_it() -> None:
+    query = bound(
+        f"{ABC} WHERE a.k = b.k AND b.k = c.k AND c.k = a.limit AND c.v > 1 AND c.k = a.j + 0L"
+    )
+    assert [column.column for column in query.keys[0].columns] == ["k", "k", "k"]
+    assert query.streams[0].filter == "`k` = `limit` AND `k` = (`j` + 0L)"
+    assert query.streams[2].filter == "`v` > 1"
+    assert query.streams[0].derived == ()
+
+
+def test_an_equality_within_one_stream_is_a_filter() -> None:
+    query = bound(f"{ABC} WHERE a.k = b.k AND b.k = c.k AND a.k = a.limit")
+    assert query.streams[0].filter == "`k` = `limit`"
 
 
 @pytest.mark.parametrize(
@@ -32,25 +68,22 @@ def test_equal_columns_make_parts_of_the_key_in_order_of_appearance(where, key):
             f"SELECT a.k FROM {A}, {B}, «c» [RANGE 1 DAY], {A} d WHERE a.k = b.k AND c.k = d.k",
             "connects a, b with c, d",
         ),
-        (f"{ABC} WHERE «a.k = b.k» AND b.j = c.j", "several keys (this one leaves out c)"),
-        (
-            f"{ABC} WHERE a.k = b.k AND b.k = c.k AND «a.j = c.j»",
-            "leaves out b) is not supported",
-        ),
-        (
-            f"{ABC} WHERE a.k = b.k AND b.k = c.k AND a.k = «c.limit»",
-            "(c.k and c.limit) is not",
-        ),
-        (f"{ABC} WHERE a.k = b.k AND b.k = c.k AND c.k = «a.limit»", "within one stream"),
+        (f"SELECT a.k FROM {A}, «b» [RANGE 1 DAY] WHERE a.v < b.v", "connects a with b"),
+        (f"SELECT a.k FROM {A} CROSS JOIN «b» [RANGE 1 DAY]", "connects a with b"),
         (f"{ABC} WHERE a.k = b.k AND «b.k = c.j»", "b.k is int64, but c.j is int32"),
         (f"{ABC} WHERE a.k = b.k AND «b.name = c.ts»", "is string, but c.ts is timestamp[us]"),
-        (f"{ABC} WHERE «a.s» = b.s AND b.s = c.s", "struct<x: int64> of a.s in a key is not"),
-        (f"{ABC} WHERE a.k = «b.tags» AND b.k = c.k", "list<item: string> of b.tags in a key"),
+        (f"{ABC} WHERE «a.s = b.s» AND b.s = c.s", "a.s in a key cannot be of type struct"),
+        (f"{ABC} WHERE «a.k = b.tags» AND b.k = c.k", "b.tags in a key cannot be of type list"),
     ],
 )
-def test_what_is_not_one_key_over_all_streams_is_refused(marked, message):
+def test_what_makes_no_key_is_refused(marked: str, message: str) -> None:
     assert message in failing(marked).message
 
 
-def test_types_that_differ_come_with_the_cure():
-    assert "CAST" in failing(f"SELECT a.k FROM {A}, {B} WHERE «a.k = b.j»").hint
+def test_types_that_differ_come_with_the_cure() -> None:
+    assert "CAST" in hint_of(failing(f"SELECT a.k FROM {A}, {B} WHERE «a.k = b.j»"))
+
+
+def test_classes_are_in_order_of_first_appearance() -> None:
+    pairs = [("a", "b"), ("x", "y"), ("p", "q"), ("q", "r"), ("r", "y"), ("b", "c")]
+    assert classes(pairs) == [["a", "b", "c"], ["x", "y", "p", "q", "r"]]

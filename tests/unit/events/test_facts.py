@@ -42,7 +42,7 @@ BATCH = BatchDone(
     workers=(SHARE, SHARE),
 )
 EVENTS: list[Event] = [
-    Started("SELECT", "/c", 2, 256, 0),
+    Started("SELECT", "(a b)", "/c", 2, 256, 0),
     Recovered(3, 100, 2000, None),
     BATCH,
     BatchRetried(3, "executor lost"),

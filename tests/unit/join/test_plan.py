@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from braid.join.arrivals import newer
 from braid.join.outcome import next_commit
-from braid.join.worker import Report
+from braid.join.report import Edge, Report
 from braid.state.commit import first_commit
 from tests.unit.state.making import equal_join
 
@@ -37,20 +37,15 @@ def test_the_watermark_never_falls(newest: list[int | None], so_far: int | None)
 
 def test_the_horizon_is_a_window_behind_the_watermark() -> None:
     plan = equal_join(2, 100)
-    assert plan.horizon_us(0, 1000) == 900
-    assert plan.horizon_us(0, None) is None
+    state = plan.rounds.states[0]
+    assert plan.horizon_us(state, 1000) == 900
+    assert plan.horizon_us(state, None) is None
 
 
 @LAW
 @given(seen, seen)
 def test_newer_is_the_later_of_the_times_there_are(a: int | None, b: int | None) -> None:
     assert newer(a, b) == max((t for t in (a, b) if t is not None), default=None)
-
-
-def test_rows_meet_every_other_stream_once() -> None:
-    plan = equal_join(4, 100)
-    for stream in plan.streams:
-        assert sorted((*plan.probe_order(stream), stream)) == [0, 1, 2, 3]
 
 
 def test_results_have_the_types_of_the_columns_they_come_from() -> None:
@@ -68,12 +63,14 @@ def report(worker: int, *newest_us: int | None) -> Report:
     )
     return Report(
         worker=worker,
+        round=0,
         host="",
         **counts,
         newest_us=newest_us,
-        ladders=((), ()),
+        ladders={0: (), 1: ()},
         parts=(),
         late_parts=(),
+        edges=(Edge(0, 1, 0, 7, 5),),
         busy_ms=0,
         rebuilt_runs=0,
     )
@@ -82,7 +79,7 @@ def report(worker: int, *newest_us: int | None) -> Report:
 def test_a_commit_takes_the_newest_rows_of_all_workers_whatever_their_order() -> None:
     plan = equal_join(2, 100)
     reports = [report(1, 50, None), report(0, 40, 30)]
-    commit = next_commit(plan, first_commit(2, 16, 2), reports)
+    commit = next_commit(plan, first_commit(2, 1, 2, 16, 2), reports)
     assert (commit.batch, commit.newest_us, commit.watermark_us) == (0, (50, 30), 30)
 
 
@@ -93,7 +90,7 @@ def test_an_idle_stream_does_not_hold_the_watermark_back(
     idle: tuple[int, ...], watermark: int | None
 ) -> None:
     plan = equal_join(2, 100)
-    commit = next_commit(plan, first_commit(2, 16, 1), [report(0, 50, 30)], idle=idle)
+    commit = next_commit(plan, first_commit(2, 1, 2, 16, 1), [report(0, 50, 30)], idle=idle)
     assert commit.watermark_us == watermark
 
 

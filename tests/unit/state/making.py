@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from braid.join.plan import JoinPlan
-from braid.join.wire import lay_out
-from braid.model.query import OutputColumn, Query, StreamRef
+from braid.join.plan import JoinPlan, make_plan
+from braid.model.expression import Column
+from braid.model.query import Key, Output, Query, StreamRef
 from braid.state.order import sort_rows
 from braid.state.store import DISK, MEMORY, Ownership, RunStore
 
@@ -84,12 +84,13 @@ def equal_join(
     streams: int, window_us: int, *, groups: int = 16, lateness_us: int = 0
 ) -> JoinPlan:
     """A join of like streams s0, s1, … on `k`, with every member's `v` and `ts` in a result."""
-    refs = tuple(StreamRef(f"s{n}", f"s{n}", window_us, ("k",)) for n in range(streams))
-    output = [OutputColumn(f"v{n}", n, "v") for n in range(streams)]
-    output += [OutputColumn(f"t{n}", n, "ts") for n in range(streams)]
-    query = Query("equal join", refs, tuple(output))
-    wire = lay_out(query, {ref.source: STREAM for ref in refs}, "ts")
-    return JoinPlan(query, wire, groups, lateness_us)
+    refs = tuple(StreamRef(f"s{n}", f"s{n}", window_us) for n in range(streams))
+    output = [Output(f"v{n}", Column(n, "v")) for n in range(streams)]
+    output += [Output(f"t{n}", Column(n, "ts")) for n in range(streams)]
+    key = Key(tuple(Column(n, "k") for n in range(streams)))
+    query = Query("equal join", refs, (key,), tuple(output))
+    types = {Column(n, field.name): field.type for n in range(streams) for field in STREAM}
+    return make_plan(query, types, "ts", groups=groups, lateness_us=lateness_us)
 
 
 def stream_rows(

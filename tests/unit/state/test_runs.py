@@ -55,7 +55,10 @@ commits = st.builds(
     batch=st.integers(-1),
     watermark_us=st.none() | times,
     newest_us=st.lists(st.none() | times, max_size=3).map(tuple),
-    assignment=st.lists(st.integers(0, 7), max_size=9).map(tuple),
+    assignments=st.lists(st.lists(st.integers(0, 7), max_size=9).map(tuple), max_size=2).map(
+        tuple
+    ),
+    closed_us=st.none() | times,
     ladders=st.lists(
         st.lists(st.lists(runs, max_size=2).map(tuple), max_size=2).map(tuple), max_size=2
     ).map(tuple),
@@ -63,7 +66,8 @@ commits = st.builds(
     parts=st.lists(parts, max_size=2).map(tuple),
     late_staged=st.text(),
     late_parts=st.lists(parts, max_size=2).map(tuple),
-    position=st.none() | st.just({"a": {"last": "x.csv", "count": 3}}),
+    position=st.none() | st.just({"length": 3, "checksum": "abc"}),
+    source_batch=st.integers(-1),
 )
 
 
@@ -165,7 +169,9 @@ def test_equal_shares_are_contiguous_and_differ_by_one_group_at_most(
 
 
 def test_the_first_commit_has_no_state_and_all_groups() -> None:
-    commit = first_commit(streams=3, groups=16, workers=4)
+    commit = first_commit(streams=3, spaces=2, states=3, groups=16, workers=4)
     assert (commit.batch, commit.workers, commit.state_rows) == (-1, 4, 0)
-    assert sorted(set(commit.assignment)) == [0, 1, 2, 3]
+    assert len(commit.assignments) == 2
+    for assignment in commit.assignments:
+        assert sorted(set(assignment)) == [0, 1, 2, 3]
     assert not commit.sections()

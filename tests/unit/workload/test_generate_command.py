@@ -1,18 +1,14 @@
 import pyarrow.parquet
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from braid.cli.generate import generate
 from braid.model.errors import BraidError
-from braid.workload import PartitionSpec, StreamSpec, WorkloadSpec, dump_spec, rows
-
-app = typer.Typer()
-app.command()(generate)
+from braid.workload import PartitionSpec, StreamSpec, WorkloadSpec, dump_spec, nexmark, rows
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(generate, [str(argument) for argument in arguments])
 
 
 def read(folder):
@@ -73,3 +69,36 @@ def test_what_is_wrong_is_said_in_words(tmp_path, options, said):
     result = run("--out", tmp_path / "out", *options)
     assert isinstance(result.exception, BraidError)
     assert result.exception.message.startswith(said)
+
+
+def test_out_is_demanded():
+    result = run("--rate", 5)
+    assert isinstance(result.exception, BraidError)
+    assert result.exception.message == "option --out is missing"
+
+
+def test_nexmark_is_three_folders(tmp_path):
+    result = run("nexmark", "--out", tmp_path, "--rate", 500, "--seconds", 12, "--seed", 7)
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["person", "auction", "bid"]
+    assert lines[2].startswith("bid: 5,520 rows in 3 files")
+    spec = nexmark.NexmarkSpec(rate=500, seed=7)
+    for stream in nexmark.STREAMS:
+        assert read(tmp_path / stream).equals(nexmark.rows(spec, stream, 0, 12_000_000))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nexmark", "--rate", "0"], "rate must be from 1"),
+        (["nexmark", "--format", "orc"], "unknown format 'orc'"),
+        (["--rate", "5", "nexmark"], "cannot use --rate before nexmark"),
+        (["--file-seconds", "5", "nexmark"], "cannot use --file-seconds before nexmark"),
+    ],
+)
+def test_what_is_wrong_with_nexmark_is_said_in_words(tmp_path, arguments, said):
+    result = run(*arguments, "--out", tmp_path / "out")
+    assert isinstance(result.exception, BraidError)
+    assert result.exception.message.startswith(said)
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,1 @@
+"""Braid at work on data that people know; `README.md` lists the commands."""

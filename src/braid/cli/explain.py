@@ -1,0 +1,59 @@
+"""`braid explain`: what a query would do, without starting Spark."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from braid import cql
+from braid.cli.plan_picture import draw_plan
+from braid.cli.run import check_streams, query_text, streams_of
+from braid.plan.explain import explain as explain_rounds
+from braid.plan.lay_rounds import lay_rounds
+from braid.plan.orders import parse_orders
+from braid.plan.tree import check_tree, default_tree, parse_tree
+from braid.runtime.files import arrow_schema
+
+
+def explain(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[QUERY.SQL]", help="A file with the query.")
+    ] = None,
+    *,
+    stream: Annotated[
+        list[str],
+        typer.Option(metavar="NAME=DIR", help="A folder of files, once per stream."),
+    ],
+    q: Annotated[
+        str | None, typer.Option("-q", "--query", help="The query itself, in place of a file.")
+    ] = None,
+    event_time: Annotated[str, typer.Option(help="The column that says when.")] = "ts",
+    plan: Annotated[
+        str | None, typer.Option(metavar="TREE", help='Join tree, such as "((a b) c)".')
+    ] = None,
+    order: Annotated[
+        str | None, typer.Option(metavar="ORDERS", help="Who probes whom first.")
+    ] = None,
+    draw: Annotated[
+        Path | None, typer.Option(metavar="FILE.svg", help="Draw the plan into this file.")
+    ] = None,
+) -> None:
+    """Show a query's plan: its tree, states, probes and shuffles, and what Spark computes.
+
+    Nothing is run, and Spark is not started: the folders are only asked for their columns.
+    """
+    text = query_text(file, q)
+    streams = streams_of(stream, files_per_batch=1)
+    check_streams(text, streams)
+    schemas = {name: arrow_schema(each) for name, each in streams.items()}
+    query = cql.bind(text, schemas, event_time=event_time)
+    aliases = [each.alias for each in query.streams]
+    tree = default_tree(query) if plan is None else parse_tree(plan, aliases)
+    check_tree(query, tree)
+    orders = {} if order is None else parse_orders(order, tree, aliases)
+    rounds = lay_rounds(query, tree, orders, event_time)
+    if draw is not None:
+        draw_plan(query, rounds, draw)
+    typer.echo(explain_rounds(query, rounds))
+    if draw is not None:
+        typer.echo(f"\ndrawn in {draw}")

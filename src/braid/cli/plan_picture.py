@@ -1,0 +1,108 @@
+"""A plan as a picture: streams at the bottom, joins above their inputs, states on the edges."""
+
+from __future__ import annotations
+
+from textwrap import shorten
+from typing import TYPE_CHECKING
+
+from braid.model.errors import BraidError
+from braid.plan.explain import (
+    node_details,
+    node_label,
+    probe_lines,
+    shuffle_lines,
+    tree_levels,
+)
+from braid.plan.names import state_names
+from braid.plan.tree import Join, leaves
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
+    from braid.model.query import Query
+    from braid.plan.rounds import Rounds
+
+_STREAM, _JOIN, _GROUPS, _INK = "#dceefb", "#fde9c9", "#e3f1dd", "#33475b"
+_WIDTH, _HEIGHT = 2.6, 1.5  # inches per stream and per level
+_MOST_LETTERS, _MOST_BESIDE = 34, 60
+_ENDINGS = (".svg", ".png", ".pdf")
+
+
+def draw_plan(query: Query, rounds: Rounds, path: Path) -> None:
+    """Write the picture of a plan; the file's ending says in which format."""
+    if path.suffix.lower() not in _ENDINGS:
+        raise BraidError(
+            f"cannot draw the plan into {path}: its ending names no format",
+            hint=f"end its name in {' or '.join(_ENDINGS)}",
+        )
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise BraidError(
+            "drawing a plan needs matplotlib", hint="install it: pip install 'braid[draw]'"
+        ) from None
+    places = tree_levels(rounds.tree)
+    top = places[rounds.tree][1] + (query.grouping is not None)
+    width = max(6.0, _WIDTH * len(query.streams))
+    figure = Figure(figsize=(width, _HEIGHT * (top + 1)), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.set_axis_off()
+    axes.set_xlim(-0.6, len(query.streams) - 0.4)
+    axes.set_ylim(-0.5, top + 0.9)
+    kept = _kept(query, rounds)
+    for node, (across, level) in places.items():
+        if isinstance(node, Join):
+            for child in node.children:
+                _edge(axes, places[child], (across, level), kept.get(leaves(child), ""))
+        lines = [node_label(query, rounds, node), *node_details(query, node)]
+        _box(axes, across, level, lines, _JOIN if isinstance(node, Join) else _STREAM)
+    if query.grouping is not None:
+        across, level = places[rounds.tree]
+        how = "shuffled" if rounds.grouped_port is not None else "no shuffle"
+        _edge(axes, (across, level), (across, level + 1), how)
+        _box(axes, across, level + 1, ["groups"], _GROUPS)
+    beside = [
+        "probes",
+        *probe_lines(query, rounds),
+        "",
+        "shuffles",
+        *shuffle_lines(query, rounds),
+    ]
+    text = "\n".join(shorten(line, _MOST_BESIDE, placeholder=" …") for line in beside)
+    axes.text(0, 1, text, ha="left", va="top", size=7, color=_INK, transform=axes.transAxes)
+    try:
+        figure.savefig(path, dpi=150)
+    except OSError as error:
+        raise BraidError(
+            f"cannot draw the plan into {path}: {error.strerror}",
+            hint="name a file in a folder that you may write to",
+        ) from None
+
+
+def _kept(query: Query, rounds: Rounds) -> dict[tuple[int, ...], str]:
+    """For each input of a join, by its streams, the states that are kept of it."""
+    kept: dict[tuple[int, ...], str] = {}
+    for state, name in zip(rounds.states, state_names(query, rounds), strict=True):
+        by = name.rpartition(" by ")[2]
+        streams = state.relation.streams
+        if not state.waits and name != "groups":
+            known = kept.get(streams)
+            kept[streams] = f"{known}, by {by}" if known else f"state by {by}"
+    return kept
+
+
+def _edge(axes: Axes, lower: tuple[float, int], upper: tuple[float, int], label: str) -> None:
+    axes.plot(*zip(lower, upper, strict=True), color=_INK, linewidth=1, zorder=1)
+    across, height = (lower[0] + upper[0]) / 2, (lower[1] + upper[1]) / 2
+    style = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
+    axes.text(across, height, label, ha="center", va="center", size=7, color=_INK, bbox=style)
+
+
+def _box(axes: Axes, across: float, level: float, lines: list[str], colour: str) -> None:
+    text = "\n".join(shorten(line, _MOST_LETTERS, placeholder=" …") for line in lines)
+    style = {"boxstyle": "round,pad=0.5", "facecolor": colour, "edgecolor": _INK}
+    axes.text(across, level, text, ha="center", va="center", size=8, bbox=style, zorder=2)

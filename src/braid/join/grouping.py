@@ -1,0 +1,236 @@
+"""GROUP BY over combinations that come and go with their windows.
+
+A combination with youngest member M and deadline D lies in the windows at every slide boundary
+T with M <= T <= D. It counts for all of them, so what a worker keeps is a *partial aggregate*:
+a group, the first and the last boundary that some combinations count for, and their aggregates.
+Equal ones combine, so there are few. Its run has the last boundary as time: it is dead when
+that has been shown.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from braid.join.boundaries import BOUNDARY, between, spread, sweep
+from braid.join.expression import evaluate, holds, type_of
+from braid.join.wire import LATEST_US, Types, as_time
+from braid.model.errors import BraidError
+from braid.model.expression import GROUPED, Column
+from braid.model.query import WINDOW_END, sum_type
+from braid.plan.rounds import FIRST
+from braid.state.order import sort_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from braid.join.plan import JoinPlan
+    from braid.join.probe import Cascade, Partial
+    from braid.model.query import Aggregate, Grouping, Query
+
+_AGAIN = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
+"""How aggregates of parts become that of the whole."""
+
+
+def key_column(number: int) -> Column:
+    """The column of a group's key."""
+    return Column(GROUPED, f"key {number}")
+
+
+def aggregate_column(number: int) -> Column:
+    """The column of an aggregate."""
+    return Column(GROUPED, f"aggregate {number}")
+
+
+def grouped_types(query: Query, types: Types, event_time: str) -> Mapping[Column, pa.DataType]:
+    """The types of a grouped query's own columns."""
+    grouping = query.grouping
+    if grouping is None:
+        return {}
+    return {
+        FIRST: pa.int64(),
+        Column(GROUPED, WINDOW_END): types(Column(0, event_time)),
+        **{key_column(i): type_of(key, types) for i, key in enumerate(grouping.keys)},
+        **{
+            aggregate_column(i): _aggregate_type(
+                each, None if each.value is None else type_of(each.value, types)
+            )
+            for i, each in enumerate(grouping.aggregates)
+        },
+    }
+
+
+def _aggregate_type(aggregate: Aggregate, kind: pa.DataType | None) -> pa.DataType:
+    if aggregate.function == "count" or kind is None:
+        return pa.int64()
+    if aggregate.function in ("min", "max"):
+        return kind
+    total = sum_type(kind)
+    if total is None:
+        raise BraidError(f"cannot sum values of type {kind}", hint="sum numbers")
+    return total
+
+
+def partial_aggregates(
+    plan: JoinPlan, cascade: Cascade, partial: Partial, *, hashed: bool
+) -> pa.Table:
+    """What complete combinations add to their groups; `hashed` keeps their key's hash.
+
+    Columns: perhaps `hash`, `time` (the last boundary), then those of the grouping's relation.
+    """
+    grouping = _grouping(plan)
+    slide = grouping.slide_us
+    first = -(-partial.newest // slide) * slide
+    last = np.minimum(partial.deadline, LATEST_US - 1) // slide * slide
+    partial = partial.kept(counts := first <= last)
+    fetch = cascade.values(partial)
+    columns: dict[str, pa.Array] = {"hash": pa.array(partial.hashes)} if hashed else {}
+    columns |= {"time": pa.array(last[counts]), "first": pa.array(first[counts])}
+    for number, key in enumerate(grouping.keys):
+        columns[f"key {number}"] = _groupable(evaluate(key, fetch, len(partial)))
+    wanted: list[tuple[list[str] | str, str]] = []
+    for number, aggregate in enumerate(grouping.aggregates):
+        if aggregate.value is None:
+            wanted.append(([], "count_all"))
+            continue
+        name = f"aggregate {number}"
+        kind = plan.wire.types[aggregate_column(number)]
+        value = evaluate(aggregate.value, fetch, len(partial))
+        columns[name] = value if aggregate.function == "count" else value.cast(kind)
+        wanted.append((name, aggregate.function))
+    return _aggregated(plan, pa.table(columns), [n for n in columns if n[0] != "a"], wanted)
+
+
+def _grouping(plan: JoinPlan) -> Grouping:
+    assert plan.query.grouping is not None, "asked only of grouped queries"
+    return plan.query.grouping
+
+
+def _groupable(values: pa.Array) -> pa.Array:
+    """Keys such that equal ones are equal to Arrow: adding zero turns -0.0 into 0.0."""
+    return (
+        pc.add(values, 0.0).cast(values.type) if pa.types.is_floating(values.type) else values
+    )
+
+
+def _aggregated(
+    plan: JoinPlan,
+    table: pa.Table,
+    by: Sequence[str],
+    wanted: Sequence[tuple[list[str] | str, str]],
+) -> pa.Table:
+    """Arrow's aggregates, in one table under our own names."""
+    kinds = [plan.wire.types[aggregate_column(i)] for i in range(len(wanted))]
+    floats = [
+        function in ("min", "max") and pa.types.is_floating(kind)
+        for (_, function), kind in zip(wanted, kinds, strict=True)
+    ]
+    for (name, _), is_float in zip(wanted, floats, strict=True):
+        if is_float and isinstance(name, str):
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, _ranks(table.column(name)))
+    # Arrow returns the aggregates in the order in which they are asked for.
+    result = table.group_by(list(by), use_threads=False).aggregate(list(wanted))
+    values = [name for name in result.column_names if name not in by]
+    arrays = [
+        (_ranked if is_float else pa.Array.cast)(result.column(name).combine_chunks(), kind)
+        for name, kind, is_float in zip(values, kinds, floats, strict=True)
+    ]
+    names = [f"aggregate {number}" for number in range(len(wanted))]
+    keys = [result.column(name).combine_chunks() for name in by]
+    return pa.table([*keys, *arrays], names=[*by, *names])
+
+
+def _ranks(values: pa.ChunkedArray) -> pa.Array:
+    """Floats as integers in the same order, with NaN the greatest, as Spark has it."""
+    floats = pc.add(values.combine_chunks().cast(pa.float64()), 0.0)
+    floats = pc.if_else(pc.is_nan(floats), float("nan"), floats)  # all NaN alike, and positive
+    return _flipped(floats.view(pa.int64()))
+
+
+def _ranked(ranks: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The inverse of `_ranks`."""
+    return _flipped(ranks).view(pa.float64()).cast(kind)
+
+
+def _flipped(bits: pa.Array) -> pa.Array:
+    """Between the bits of floats and integers in their order: negative ones are reversed."""
+    negative = pc.less(bits, 0)
+    return pc.if_else(negative, pc.bit_wise_xor(bits, 0x7FFF_FFFF_FFFF_FFFF), bits)
+
+
+def _combined(plan: JoinPlan, table: pa.Table, by: Sequence[str]) -> pa.Table:
+    grouping = _grouping(plan)
+    wanted: list[tuple[list[str] | str, str]] = [
+        (f"aggregate {number}", _AGAIN[aggregate.function])
+        for number, aggregate in enumerate(grouping.aggregates)
+    ]
+    return _aggregated(plan, table, by, wanted)
+
+
+def combine(plan: JoinPlan, rows: pa.RecordBatch, closed_us: int | None) -> pa.RecordBatch:
+    """A run's partial aggregates with equal ones made into one, sorted again.
+
+    What boundaries have been shown makes no difference any more.
+    """
+    schema, grouping = rows.schema, _grouping(plan)
+    names = ["hash", "time", "first", *(f"key {i}" for i in range(len(grouping.keys)))]
+    arrays = list(rows.columns)
+    if closed_us is not None:
+        following = (closed_us // grouping.slide_us + 1) * grouping.slide_us
+        arrays[2] = pc.max_element_wise(arrays[2], pa.scalar(following, pa.int64()))
+    every = [*names, *(f"aggregate {i}" for i in range(len(grouping.aggregates)))]
+    table = _combined(plan, pa.table(arrays, names=every), names)
+    columns = [column.combine_chunks() for column in table.columns]
+    return sort_rows(pa.RecordBatch.from_arrays(columns, schema=schema))
+
+
+def closing_results(
+    plan: JoinPlan, runs: Sequence[pa.RecordBatch], after_us: int | None, up_to_us: int
+) -> Iterator[pa.Table]:
+    """The rows of all groups at the boundaries after one moment, up to another."""
+    grouping = _grouping(plan)
+    keys = [f"key {i}" for i in range(len(grouping.keys))]
+    names = ["hash", "time", "first", *keys]
+    names += [f"aggregate {i}" for i in range(len(grouping.aggregates))]
+    if not runs:
+        return
+    table = pa.concat_tables(pa.table(run.columns, names=names) for run in runs)
+    slide_us, sums = grouping.slide_us, names[3 + len(keys) :]
+    counting = between(table, slide_us, after_us, up_to_us)
+    if _add_up(plan, grouping):
+        yield from (_shown(plan, groups) for groups in sweep(counting, slide_us, keys, sums))
+        return
+    for rows in spread(counting, slide_us):
+        yield _shown(plan, _combined(plan, rows, [BOUNDARY, *keys]))
+
+
+def _add_up(plan: JoinPlan, grouping: Grouping) -> bool:
+    """Whether all aggregates are counts and whole sums, which can be taken back."""
+    return all(
+        aggregate.function in ("count", "sum")
+        and pa.types.is_int64(plan.wire.types[aggregate_column(number)])
+        for number, aggregate in enumerate(grouping.aggregates)
+    )
+
+
+def _shown(plan: JoinPlan, groups: pa.Table) -> pa.Table:
+    """The output columns of groups at their boundaries, where HAVING lets them through."""
+    end = Column(GROUPED, WINDOW_END)
+
+    def fetch(column: Column) -> pa.Array:
+        if column == end:
+            boundaries: NDArray[np.int64] = groups.column(BOUNDARY).to_numpy()
+            return as_time(boundaries, plan.wire.types[end])
+        return groups.column(column.column).combine_chunks()
+
+    having = _grouping(plan).having
+    if having is not None:
+        groups = groups.filter(pa.array(holds(having, fetch, groups.num_rows)))
+    columns = [evaluate(out.value, fetch, groups.num_rows) for out in plan.query.output]
+    return pa.Table.from_arrays(columns, schema=plan.result_schema)

@@ -1,0 +1,82 @@
+"""What a worker did in a round, and the state that it leaves if the batch is committed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from braid.state.commit import Part
+from braid.state.runs import Ladder, Run
+
+_PLAIN_FIELDS = (
+    "worker",
+    "round",
+    "host",
+    "input_rows",
+    "null_key_rows",
+    "null_time_rows",
+    "late_rows",
+    "output_rows",
+    "busy_ms",
+    "rebuilt_runs",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One probe of a cascade: how many rows asked, and how many matches came of it."""
+
+    join: int
+    origin: int
+    state: int
+    asked: int
+    found: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One worker's account of one round; `ladders` are of the states that it inserted into."""
+
+    worker: int
+    round: int
+    host: str
+    input_rows: int
+    null_key_rows: int
+    null_time_rows: int
+    late_rows: int
+    output_rows: int
+    newest_us: tuple[int | None, ...]
+    ladders: dict[int, Ladder]
+    parts: tuple[Part, ...]
+    late_parts: tuple[Part, ...]
+    edges: tuple[Edge, ...]
+    busy_ms: int
+    rebuilt_runs: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as a JSON object."""
+        return {
+            **{name: getattr(self, name) for name in _PLAIN_FIELDS},
+            "newest_us": list(self.newest_us),
+            "ladders": [
+                [state, [run.to_json() for run in ladder]]
+                for state, ladder in self.ladders.items()
+            ],
+            "parts": [part.to_json() for part in self.parts],
+            "late_parts": [part.to_json() for part in self.late_parts],
+            "edges": [[e.join, e.origin, e.state, e.asked, e.found] for e in self.edges],
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Report:
+        """The inverse of `to_json`."""
+        return cls(
+            **{name: data[name] for name in _PLAIN_FIELDS},
+            newest_us=tuple(data["newest_us"]),
+            ladders={
+                state: tuple(map(Run.from_json, ladder)) for state, ladder in data["ladders"]
+            },
+            parts=tuple(Part(*part) for part in data["parts"]),
+            late_parts=tuple(Part(*part) for part in data["late_parts"]),
+            edges=tuple(Edge(*edge) for edge in data["edges"]),
+        )

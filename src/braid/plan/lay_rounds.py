@@ -1,0 +1,375 @@
+"""From a tree of joins to the rounds that execute it; `braid.plan.rounds` has the words.
+
+Joins are planned from the root down, so that each knows the ports that its results go to. Which
+states a join keeps, and in which rounds its cascades run, is known before that, from the bottom
+up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from braid.model.expression import GROUPED, Column, columns_of
+from braid.plan.rounds import (
+    FIRST,
+    Orders,
+    Port,
+    Relation,
+    Round,
+    Rounds,
+    Segment,
+    Space,
+    State,
+    Step,
+)
+from braid.plan.tree import Join, Tree, connects, joins, leaves
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from braid.model.query import Query
+
+
+def lay_rounds(query: Query, tree: Tree, orders: Orders, event_time: str) -> Rounds:
+    """Plan the rounds of a tree; children without an order get one that needs few shuffles."""
+    return _Planner(query, tree, orders, event_time).plan()
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A round in the making."""
+
+    ports: list[Port] = field(default_factory=list)
+    segments: list[Segment] = field(default_factory=list)
+    carried: list[tuple[int, int]] = field(default_factory=list)
+
+    def add(self, port: Port) -> int:
+        """The number of a new port."""
+        self.ports.append(port)
+        return len(self.ports) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Probe:
+    """A step before its ports are known: a child, the keys that arrange it, all shared ones."""
+
+    child: int
+    keys: tuple[int, ...]
+    shared: tuple[int, ...]
+
+
+_Cascade = tuple[tuple[_Probe, ...], ...]
+"""The probes of one child's rows, parted where the key changes."""
+
+_Arrangement = tuple[int, tuple[int, ...]]
+"""A child, and the keys that its rows are arranged by."""
+
+
+class _Planner:
+    """Plans joins from the root down, so that each knows the ports that its results go to."""
+
+    def __init__(self, query: Query, tree: Tree, orders: Orders, event_time: str) -> None:
+        self.query, self.tree, self.orders, self.event_time = query, tree, orders, event_time
+        self.joins = list(joins(tree))
+        self.cascades = [self._cascades(join) for join in self.joins]
+        self.begins = self._begins()
+        self.spaces: list[Space] = []
+        self.states: list[State] = []
+        last = len(self.joins) - 1
+        self.drafts = [_Draft() for _ in range(self._end(last) + 1)]
+        self.wanted: dict[Tree, list[tuple[int, int]]] = {}  # (round, port) to send results to
+        self.onward: dict[tuple[int, int, int], int] = {}
+
+    def plan(self) -> Rounds:
+        grouped, port = self._lay_grouping()
+        for number in reversed(range(len(self.joins))):
+            self._lay(number)
+        rounds = tuple(
+            Round(tuple(draft.ports), tuple(draft.segments), tuple(draft.carried))
+            for draft in self.drafts
+        )
+        states = tuple(self.states)
+        return Rounds(self.tree, tuple(self.spaces), states, rounds, grouped, port)
+
+    # Which states each child probes, in which order, and under which keys.
+
+    def _cascades(self, join: Join) -> list[_Cascade]:
+        everywhere = self._shared(join.children)
+        arranged: set[_Arrangement] = set()
+        return [
+            self._cascade(join, child, everywhere, arranged)
+            for child in range(len(join.children))
+        ]
+
+    def _cascade(
+        self, join: Join, origin: int, everywhere: tuple[int, ...], arranged: set[_Arrangement]
+    ) -> _Cascade:
+        hops: list[list[_Probe]] = []
+        known, left = [origin], [c for c in range(len(join.children)) if c != origin]
+        given = self.orders.get(join.children[origin])
+        while left:
+            here = hops[-1][-1].keys if hops else None
+            nodes = [join.children[child] for child in known]
+            probes = []
+            for child in left if given is None else [self._next(join, given, known)]:
+                shared = self._shared_with(nodes, join.children[child])
+                keys = everywhere or _choose(shared, here, child, arranged)
+                probes.append(_Probe(child, keys, shared))
+            # The first that needs no shuffle; else the first that shares a key.
+            probe = min(probes, key=lambda p: (p.keys != here, not p.shared))
+            if hops and probe.keys == here:
+                hops[-1].append(probe)
+            else:
+                hops.append([probe])
+            arranged.add((probe.child, probe.keys))
+            known.append(probe.child)
+            left.remove(probe.child)
+        return tuple(tuple(hop) for hop in hops)
+
+    @staticmethod
+    def _next(join: Join, given: tuple[Tree, ...], known: Sequence[int]) -> int:
+        return join.children.index(given[len(known) - 1])
+
+    def _shared(self, nodes: Sequence[Tree]) -> tuple[int, ...]:
+        """The keys that all of some nodes have a part in."""
+        return tuple(
+            number
+            for number, key in enumerate(self.query.keys)
+            if all(connects(key, node) for node in nodes)
+        )
+
+    def _shared_with(self, known: Sequence[Tree], node: Tree) -> tuple[int, ...]:
+        """The keys between what is known and one more node."""
+        return tuple(
+            number
+            for number, key in enumerate(self.query.keys)
+            if connects(key, node) and any(connects(key, other) for other in known)
+        )
+
+    # In which round each join begins and ends.
+
+    def _begins(self) -> list[int]:
+        begins: list[int] = []
+        for join in self.joins:
+            below = [self.joins.index(c) for c in join.children if isinstance(c, Join)]
+            ends = [begins[n] + max(map(len, self.cascades[n])) for n in below]
+            begins.append(max(ends, default=0))
+        return begins
+
+    def _end(self, number: int) -> int:
+        return self.begins[number] + max(map(len, self.cascades[number])) - 1
+
+    # Ports, states and segments.
+
+    def _lay_grouping(self) -> tuple[int | None, int | None]:
+        """The grouping's state, and its round unless groups are at home in the last join."""
+        grouping = self.query.grouping
+        if grouping is None:
+            return None, None
+        root = len(self.joins) - 1
+        columns = (
+            FIRST,
+            *(Column(GROUPED, f"key {i}") for i in range(len(grouping.keys))),
+            *(Column(GROUPED, f"aggregate {i}") for i in range(len(grouping.aggregates))),
+        )
+        relation = Relation((GROUPED,), columns)
+        keys = {
+            probe.keys for cascade in self.cascades[root] for hop in cascade for probe in hop
+        }
+        if len(keys) == 1 and self._decided_by_group(*keys):
+            space = self._space(root, *keys)
+            return self._state(State(space, relation)), None
+        space = self._space(None, ())
+        state = self._state(State(space, relation))
+        self.drafts.append(_Draft())
+        port = self.drafts[-1].add(Port(space, relation, state=state))
+        self.wanted[self.tree] = [(len(self.drafts) - 1, port)]
+        return state, port
+
+    def _decided_by_group(self, keys: tuple[int, ...]) -> bool:
+        """Whether all rows of a group have one join key."""
+        assert self.query.grouping is not None, "asked only of grouped queries"
+        grouped = {key for key in self.query.grouping.keys if isinstance(key, Column)}
+        return bool(keys) and all(grouped & set(self.query.keys[key].columns) for key in keys)
+
+    def _lay(self, number: int) -> None:
+        join, begin, cascades = self.joins[number], self.begins[number], self.cascades[number]
+        probed = {
+            (probe.child, probe.keys)
+            for cascade in cascades
+            for hop in cascade
+            for probe in hop
+        }
+        starts = {(child, cascade[0][0].keys) for child, cascade in enumerate(cascades)}
+        states: dict[_Arrangement, int] = {}
+        fresh: dict[tuple[int, _Arrangement], int] = {}
+        for arrangement in sorted(probed | starts):
+            child, keys = arrangement
+            node, space = join.children[child], self._space(number, keys)
+            relation = self._relation(leaves(node))
+            if arrangement in probed:
+                states[arrangement] = self._state(State(space, relation))
+            stream = node if isinstance(node, int) else None
+            waiting = None
+            if self._ordered and stream is not None:
+                waiting = self._state(State(space, relation, waits=True))
+            port = Port(space, relation, stream, states.get(arrangement), waiting)
+            fresh[begin, arrangement] = self.drafts[begin].add(port)
+            if isinstance(node, Join):
+                self.wanted.setdefault(node, []).append((begin, fresh[begin, arrangement]))
+            for later in range(begin + 1, self._last_met(number, arrangement) + 1):
+                carried = self.drafts[later].add(Port(space, relation))
+                self.drafts[later - 1].carried.append((fresh[later - 1, arrangement], carried))
+                fresh[later, arrangement] = carried
+        for origin in range(len(cascades)):
+            self._lay_cascade(number, origin, states, fresh)
+
+    @property
+    def _ordered(self) -> bool:
+        return any(stream.history for stream in self.query.streams)
+
+    def _last_met(self, number: int, arrangement: _Arrangement) -> int:
+        """The last round in which a batch's own rows of an arrangement matter.
+
+        They do where they are to be met, and where they drive others out of a history.
+        """
+        node = self.joins[number].children[arrangement[0]]
+        always = isinstance(node, int) and self.query.streams[node].history is not None
+        return self.begins[number] + max(
+            (
+                place
+                for origin, cascade in enumerate(self.cascades[number])
+                for place, hop in enumerate(cascade)
+                for probe in hop
+                if (probe.child, probe.keys) == arrangement and (probe.child < origin or always)
+            ),
+            default=0,
+        )
+
+    def _lay_cascade(
+        self,
+        number: int,
+        origin: int,
+        states: Mapping[_Arrangement, int],
+        fresh: Mapping[tuple[int, _Arrangement], int],
+    ) -> None:
+        join, at = self.joins[number], self.begins[number]
+        cascade = self.cascades[number][origin]
+        port = fresh[at, (origin, cascade[0][0].keys)]
+        known = [join.children[origin]]
+        for place, hop in enumerate(cascade):
+            steps = []
+            for probe in hop:
+                arrangement = (probe.child, probe.keys)
+                node = join.children[probe.child]
+                step = self._step(known, node, probe, states[arrangement])
+                news, meets = fresh.get((at, arrangement)), probe.child < origin
+                steps.append(replace(step, news=news, meets_news=meets))
+                known.append(node)
+            if place == len(cascade) - 1:
+                to = tuple(self._onward(at, *place) for place in self.wanted.get(join, ()))
+            else:
+                space = self._space(number, cascade[place + 1][0].keys)
+                streams = tuple(stream for node in known for stream in leaves(node))
+                to = (self.drafts[at + 1].add(Port(space, self._relation(streams))),)
+            self.drafts[at].segments.append(Segment(number, origin, port, tuple(steps), to))
+            if place < len(cascade) - 1:
+                (port,) = to
+                at += 1
+
+    def _onward(self, at: int, target: int, port: int) -> int:
+        """The port of the next round on the way to a port of a later one."""
+        if at + 1 == target:
+            return port
+        if (at, target, port) not in self.onward:
+            goal = self.drafts[target].ports[port]
+            first = self.drafts[at + 1].add(Port(goal.space, goal.relation))
+            second = self._onward(at + 1, target, port)
+            self.drafts[at + 1].carried.append((first, second))
+            self.onward[at, target, port] = first
+        return self.onward[at, target, port]
+
+    def _step(self, known: Sequence[Tree], node: Tree, probe: _Probe, state: int) -> Step:
+        before = {stream for other in known for stream in leaves(other)}
+        inside = set(leaves(node))
+        after = before | inside
+
+        def comes_true(streams: set[int]) -> bool:
+            return streams <= after and not streams <= before and not streams <= inside
+
+        def pairs(keys: Iterator[int]) -> tuple[tuple[Column, Column], ...]:
+            return tuple((self._one_of(known, key), self._one_of([node], key)) for key in keys)
+
+        return Step(
+            state=state,
+            news=None,
+            meets_news=False,
+            key=pairs(iter(probe.keys)),
+            equal=pairs(key for key in probe.shared if key not in probe.keys),
+            conditions=tuple(
+                condition
+                for condition in self.query.conditions
+                if comes_true({column.stream for column in columns_of(condition)})
+            ),
+            bounds=tuple(
+                bound for bound in self.query.bounds if comes_true({bound.stream, bound.other})
+            ),
+        )
+
+    def _one_of(self, nodes: Sequence[Tree], key: int) -> Column:
+        """One column of a key among some nodes' streams: the others are equal to it.
+
+        It is that of the first stream in FROM, so whoever joins whom in which order, all agree
+        on the column that is carried along.
+        """
+        streams = sorted(stream for node in nodes for stream in leaves(node))
+        return next(
+            Column(stream, name)
+            for stream in streams
+            if (name := self.query.keys[key].of(stream)) is not None
+        )
+
+    def _relation(self, streams: tuple[int, ...]) -> Relation:
+        return Relation(streams, tuple(dict.fromkeys(self._needed(streams))))
+
+    def _needed(self, streams: tuple[int, ...]) -> Iterator[Column]:
+        """The columns of some joined streams that something is still to be done with."""
+        inside, query = set(streams), self.query
+        for number, key in enumerate(query.keys):
+            if key.streams & inside and not key.streams <= inside:
+                yield self._one_of(streams, number)
+        if len(streams) == 1 and (history := query.streams[streams[0]].history):
+            yield from (Column(streams[0], name) for name in history.partition)
+        for bound in query.bounds:
+            if len({bound.stream, bound.other} & inside) == 1:
+                yield Column(({bound.stream, bound.other} & inside).pop(), self.event_time)
+        for condition in query.conditions:
+            columns = list(columns_of(condition))
+            if not {column.stream for column in columns} <= inside:
+                yield from (column for column in columns if column.stream in inside)
+        for expression in query.results():
+            yield from (c for c in columns_of(expression) if c.stream in inside)
+
+    def _space(self, join: int | None, keys: tuple[int, ...]) -> int:
+        space = Space(join, keys)
+        if space not in self.spaces:
+            self.spaces.append(space)
+        return self.spaces.index(space)
+
+    def _state(self, state: State) -> int:
+        self.states.append(state)
+        return len(self.states) - 1
+
+
+def _choose(
+    shared: tuple[int, ...],
+    here: tuple[int, ...] | None,
+    child: int,
+    arranged: set[_Arrangement],
+) -> tuple[int, ...]:
+    """The keys to arrange a child by: those at hand, or it is arranged by, or all shared."""
+    if here and set(here) <= set(shared):
+        return here
+    known = sorted(keys for other, keys in arranged if other == child and keys)
+    return next((keys for keys in known if set(keys) <= set(shared)), shared)

@@ -1,0 +1,69 @@
+"""Probe orders as text: `a: b c; b: a c; (c d): a b`.
+
+Before the colon stands a child of a join, behind it the other children of that join, in the
+order in which rows of the first probe them. Children without an order get one from the planner.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from braid.model.errors import BraidError
+from braid.plan.tree import Join, Tree, joins, parse_nodes, show_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from braid.plan.rounds import Orders
+
+_FORM = 'write orders as "a: b c; b: a c": a stream, and the others as it probes them'
+
+
+def parse_orders(text: str, tree: Tree, aliases: Sequence[str]) -> Orders:
+    """Read the probe orders of a plan's joins.
+
+    >>> parse_orders("c: b a", Join((0, 1, 2)), ["a", "b", "c"])
+    {2: (1, 0)}
+    """
+    orders: dict[Tree, tuple[Tree, ...]] = {}
+    siblings = {child: join for join in joins(tree) for child in join.children}
+    for entry in filter(str.strip, text.split(";")):
+        who, colon, whom = entry.partition(":")
+        first = parse_nodes(who, aliases, f"the order {entry.strip()!r}")
+        if not colon or len(first) != 1:
+            raise BraidError(f"{entry.strip()!r} is no probe order", hint=_FORM)
+        (origin,) = first
+        join = siblings.get(origin)
+        if join is None:
+            name = show_tree(origin, aliases)
+            raise BraidError(
+                f"{name} is no input of a join in the plan {show_tree(tree, aliases)}",
+                hint="name a stream, or a join below another, as the plan writes it",
+            )
+        if origin in orders:
+            raise BraidError(f"{who.strip()} has two probe orders", hint="give it one")
+        orders[origin] = _checked(entry.strip(), origin, join, whom, aliases)
+    return orders
+
+
+def _checked(
+    entry: str, origin: Tree, join: Join, whom: str, aliases: Sequence[str]
+) -> tuple[Tree, ...]:
+    others = [child for child in join.children if child != origin]
+    given = parse_nodes(whom, aliases, f"the order {entry!r}")
+    if len(given) != len(others) or set(given) != set(others):
+        names = " ".join(show_tree(child, aliases) for child in others)
+        raise BraidError(
+            f"the order {entry!r} does not name each other input of its join once",
+            hint=f"name these, in any order: {names}",
+        )
+    return given
+
+
+def show_orders(orders: Orders, aliases: Sequence[str]) -> str:
+    """Probe orders as text, which `parse_orders` reads."""
+    entries = sorted(
+        f"{show_tree(origin, aliases)}: {' '.join(show_tree(o, aliases) for o in others)}"
+        for origin, others in orders.items()
+    )
+    return "; ".join(entries)

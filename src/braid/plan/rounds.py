@@ -1,0 +1,149 @@
+"""A plan that can be executed: which rows meet where, and in which order.
+
+A *space* is a join's rows under one key, with partition groups of its own. A *state* is what a
+join keeps of one of its children, arranged by a space. New rows of a child run through a
+*cascade*: they probe the states of the other children one after the other. A cascade parts into
+*segments*, within which the key does not change; from one segment to the next its half-made
+results are shuffled. A *round* is one shuffle, and all that happens behind it: rows come in by
+*ports*, are inserted into states, and probe. A join on one key is a single round.
+
+The result rule: a result is made by its latest arrival alone. Within a batch the children of a
+join arrive in their order, so rows of child i meet this batch's rows of the children before it,
+and only older rows of the children behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from braid.model.expression import GROUPED, Column, Expression
+from braid.plan.tree import Tree
+
+if TYPE_CHECKING:
+    from braid.model.query import TimeBound
+
+FIRST = Column(GROUPED, "first")
+"""Of a partial aggregate: the first slide boundary that it counts for; its time is the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Where rows meet that agree in some keys; none for a product of all with all.
+
+    The space of a grouping has no join.
+    """
+
+    join: int | None
+    keys: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Rows of one stream or of several joined ones, and those columns that are still needed."""
+
+    streams: tuple[int, ...]
+    columns: tuple[Column, ...]
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether a row stands for several, and so must carry its deadline."""
+        return len(self.streams) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is kept of a relation's rows, in the groups of a space.
+
+    A state that `waits` holds rows back until no earlier one can come.
+    """
+
+    space: int
+    relation: Relation
+    waits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A kind of rows that come into a round.
+
+    Rows of `stream` come straight from the source. They are inserted into `state`, if there is
+    one, when they come; those of an ordered query wait in `waiting` first.
+    """
+
+    space: int
+    relation: Relation
+    stream: int | None = None
+    state: int | None = None
+    waiting: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A probe of one state, by all that has been joined so far.
+
+    The known and the found column of each pair must be equal. `key` pairs are those that the
+    space arranges its rows by; a hash that stands for its key has checked them already.
+    """
+
+    state: int
+    news: int | None  # the port by which this batch's rows of the state come, if they do
+    meets_news: bool
+    key: tuple[tuple[Column, Column], ...]
+    equal: tuple[tuple[Column, Column], ...]
+    conditions: tuple[Expression, ...]
+    bounds: tuple[TimeBound, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of a cascade: rows that came by `port`, through probes, to the next round's ports.
+
+    Without such ports they are results, or count for groups.
+    """
+
+    join: int
+    origin: int
+    port: int
+    steps: tuple[Step, ...]
+    to: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One shuffle and what follows it; `carried` pairs a port with one of the next round."""
+
+    ports: tuple[Port, ...]
+    segments: tuple[Segment, ...]
+    carried: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """A plan that can be executed.
+
+    `grouped` is the number of the grouping's state; partial aggregates come to it by the port
+    `grouped_port` of the last round, or need none, where groups are at home in the last join.
+    """
+
+    tree: Tree
+    spaces: tuple[Space, ...]
+    states: tuple[State, ...]
+    rounds: tuple[Round, ...]
+    grouped: int | None = None
+    grouped_port: int | None = None
+
+    def round_of_state(self, state: int) -> int:
+        """The round in which rows are inserted into a state."""
+        if state == self.grouped:
+            return len(self.rounds) - 1
+        return next(
+            number
+            for number, each in enumerate(self.rounds)
+            if any(state in (port.state, port.waiting) for port in each.ports)
+        )
+
+
+Orders = Mapping[Tree, tuple[Tree, ...]]
+"""For a child of a join, the order in which its rows probe the other children."""

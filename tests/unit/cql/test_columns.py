@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pyarrow as pa
+
+from braid.cql import bind, columns_of_stream
+
+COLUMNS = pa.schema(
+    {
+        "k": pa.int64(),
+        "v": pa.int64(),
+        "odd `name": pa.int64(),
+        "s": pa.struct({"x": pa.int64()}),
+        "unused": pa.int64(),
+        "ts": pa.timestamp("us", "UTC"),
+    }
+)
+
+
+def test_a_stream_needs_the_columns_of_its_expressions_filters_and_keys() -> None:
+    query = bind(
+        "SELECT a.v + 1 AS w, b.s.x FROM a [RANGE 1 DAY], b [PARTITION BY k, v ROWS 2] "
+        "WHERE a.k = b.k AND a.`odd ``name` > 3",
+        {"a": COLUMNS, "b": COLUMNS},
+        event_time="ts",
+    )
+    own = set(COLUMNS.names)
+    assert columns_of_stream(query, 0) & own == {"k", "v", "odd `name"}
+    assert columns_of_stream(query, 1) & own == {"k", "v", "s"}
