@@ -61,7 +61,7 @@ def results(case: Case, plan: JoinPlan) -> Counter[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("style", ["plain", "history", "grouped"])
-@settings(SLOW, max_examples=120 * CAMPAIGN)
+@settings(SLOW, max_examples=100 * CAMPAIGN)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_any_query_under_any_tree_equals_duckdb(
     style: str, data: st.DataObject, seed: int

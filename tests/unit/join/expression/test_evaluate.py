@@ -212,7 +212,7 @@ def test_types_that_do_not_fit_are_named(
     with pytest.raises(BraidError, match=message) as caught:
         typed(function, *kinds)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
-    assert "\n" not in str(caught.value)
+    assert "\n" not in caught.value.message
 
 
 @pytest.mark.parametrize("function", sorted(FUNCTIONS))
