@@ -1,0 +1,84 @@
+"""`active-disk`: spill where it hurts least (Liu and Rundensteiner, Algorithm 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from braid.adapt.checks import require_between
+from braid.adapt.strategy.lazy_disk import LazyDisk, partners
+from braid.adapt.strategy.spilling import make_spill
+
+if TYPE_CHECKING:
+    from braid.adapt.proposal import Proposal, Spill
+    from braid.adapt.statistics import Snapshot, WorkerLoad
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActiveDisk(LazyDisk):
+    """As `lazy-disk`; and while memory is even, the least productive worker is made to spill.
+
+    It is, if another one gave more than `lambda_` times its results per group since the last
+    snapshot. Its room is then for groups of others that earn more. All that is pushed in this
+    way stays below what the state exceeds all budgets by: `forced_bytes` remembers how much it
+    was, `forced_at_ms` when. Forced spills too are `tau_ms` apart.
+    """
+
+    lambda_: float = 2.0
+    forced_bytes: int = field(default=0, metadata={"memory": True})
+    forced_at_ms: float | None = field(default=None, metadata={"memory": True})
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        super().__post_init__()
+        require_between("lambda_", self.lambda_, 1, float("inf"))
+
+    def decide(self, snapshot: Snapshot, /) -> tuple[ActiveDisk, tuple[Proposal, ...]]:
+        """A relocation or a forced spill, and spills of those that overflow."""
+        if self.uneven_pair(snapshot) is not None:
+            moves = self.pair_relocations(snapshot)
+            return self, (*moves, *self.overflow_spills(snapshot, partners(moves)))
+        local = self.overflow_spills(snapshot)
+        forced = self._forced_spill(snapshot, {spill.worker for spill in local})
+        if forced is None:
+            return self, local
+        after = replace(
+            self,
+            forced_bytes=self.forced_bytes + forced.amount_bytes,
+            forced_at_ms=snapshot.elapsed_ms,
+        )
+        return after, (*local, forced)
+
+    def _forced_spill(self, snapshot: Snapshot, busy: set[int]) -> Spill | None:
+        last = self.forced_at_ms
+        if last is not None and snapshot.elapsed_ms - last < self.tau_ms:
+            return None
+        allowed = _beyond_all_budgets(snapshot) - self.forced_bytes
+        rates = {load.worker: _rate(load) for load in snapshot.workers if load.groups}
+        able = [load for load in snapshot.workers if load.groups and load.memory_bytes > 0]
+        if allowed <= 0 or len(able) < 2:
+            return None
+        poorest = min(able, key=lambda load: (rates[load.worker], load.worker))
+        least, most = rates[poorest.worker], max(rates.values())
+        if not most > self.lambda_ * least:
+            return None
+        if poorest.worker in snapshot.engaged | busy or not poorest.spillable:
+            return None
+        amount = min(self.k / 100 * poorest.memory_bytes, allowed)
+        numbers = {"least_rate": least, "most_rate": most, "allowed_bytes": allowed}
+        reason = "others are more productive"
+        return make_spill(poorest, amount, self.chooser, snapshot.batch, reason, numbers)
+
+
+def _rate(load: WorkerLoad) -> float:
+    """Results per group since the last snapshot."""
+    return load.output_rows / load.groups
+
+
+def _beyond_all_budgets(snapshot: Snapshot) -> float:
+    """The bytes that no memory has room for, wherever they are."""
+    state = sum(load.total_bytes for load in snapshot.workers)
+    budgets = [load.budget_bytes for load in snapshot.workers]
+    if None in budgets:
+        return 0.0
+    return float(state - sum(budget for budget in budgets if budget is not None))

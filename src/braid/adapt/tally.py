@@ -1,0 +1,149 @@
+"""The driver's running account of every group, from which snapshots are made.
+
+The one thing in this room that changes in place: a million groups are counted after every
+batch. Snapshots are copies, and stay as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from braid.adapt.statistics import GroupTable, Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from braid.adapt.statistics import Ids, Move, WorkerLoad
+
+    _Places = tuple[Ids, NDArray[Any], NDArray[np.int64]]
+    _Sorted = tuple[NDArray[Any], _Places]
+
+HALF_LIFE_BATCHES = 8.0
+"""After so many batches, what a group did counts half as recent."""
+
+_FIGURES = tuple(figure.name for figure in fields(GroupTable))[1:]
+
+
+class Tally:
+    """Counts per space and group, since the run began and of late."""
+
+    def __init__(
+        self, groups: Mapping[int, int], half_life_batches: float = HALF_LIFE_BATCHES
+    ) -> None:
+        """Begin with nothing; `groups` has the number of groups of every space."""
+        self._decay = 0.5 ** (1.0 / half_life_batches)
+        self._spaces = {space: _columns(count) for space, count in groups.items()}
+        self._weight = 0.0
+        self._sorted: dict[int, _Sorted] = {}
+
+    def begin(self) -> None:
+        """A batch ended whose counts come next: all before it is a little less recent."""
+        self._weight = self._weight * self._decay + 1.0
+        for columns in self._spaces.values():
+            columns["recent_results"] *= self._decay
+            columns["recent_rows"] *= self._decay
+
+    def count(
+        self, space: int, batch: int, group: ArrayLike, rows: ArrayLike, results: ArrayLike
+    ) -> None:
+        """Add rows inserted into some groups, each named once, and results that they gave."""
+        columns = self._spaces[space]
+        ids = np.asarray(group, np.int64)
+        inserted, gave = np.asarray(rows, np.int64), np.asarray(results, np.int64)
+        columns["results"][ids] += gave
+        columns["recent_results"][ids] += gave
+        columns["recent_rows"][ids] += inserted
+        columns["last_insert"][ids[inserted > 0]] = batch
+
+    def measure(
+        self,
+        space: int,
+        group: ArrayLike,
+        memory_bytes: ArrayLike,
+        disk_bytes: ArrayLike,
+        rows: ArrayLike,
+    ) -> None:
+        """Set what some groups hold now."""
+        columns = self._spaces[space]
+        ids = np.asarray(group, np.int64)
+        columns["memory_bytes"][ids] = memory_bytes
+        columns["disk_bytes"][ids] = disk_bytes
+        columns["rows"][ids] = rows
+
+    def snapshot(
+        self,
+        batch: int,
+        elapsed_ms: float,
+        loads: Iterable[WorkerLoad],
+        assignments: Mapping[int, ArrayLike],
+        *,
+        moves: Sequence[Move] = (),
+        spilling: Iterable[int] = (),
+        last_relocation_ms: float | None = None,
+        defer: bool = True,
+    ) -> Snapshot:
+        """Freeze what is known; `assignments` has every space's worker per group."""
+        tables = self.tables(assignments)
+        workers = (replace(load, tables=tables.get(load.worker, {})) for load in loads)
+        return Snapshot(
+            batch,
+            elapsed_ms,
+            tuple(workers),
+            tuple(moves),
+            frozenset(spilling),
+            last_relocation_ms,
+            defer,
+        )
+
+    def tables(self, assignments: Mapping[int, ArrayLike]) -> dict[int, dict[int, GroupTable]]:
+        """Each worker's groups, by space."""
+        tables: dict[int, dict[int, GroupTable]] = {}
+        for space, assignment in assignments.items():
+            order, workers, bounds = self._by_owner(space, np.asarray(assignment))
+            arrays = [order, *(self._read(space, name)[order] for name in _FIGURES)]
+            for array in arrays:
+                array.flags.writeable = False
+            for place, worker in enumerate(workers):
+                part = slice(bounds[place], bounds[place + 1])
+                table = GroupTable(*(array[part] for array in arrays))
+                tables.setdefault(int(worker), {})[space] = table
+        return tables
+
+    def _by_owner(self, space: int, owners: NDArray[Any]) -> _Places:
+        """Where each worker's groups are; sorted anew when something has moved."""
+        known = self._sorted.get(space)
+        if known is None or not np.array_equal(known[0], owners):
+            known = owners.copy(), _places_by_owner(owners)
+            self._sorted[space] = known
+        return known[1]
+
+    def _read(self, space: int, name: str) -> NDArray[Any]:
+        """A column as snapshots show it: what is recent, per batch."""
+        column = self._spaces[space][name]
+        recent = name.startswith("recent") and self._weight > 0
+        return column / self._weight if recent else column
+
+
+def _columns(count: int) -> dict[str, NDArray[Any]]:
+    columns: dict[str, NDArray[Any]] = {
+        name: np.zeros(count, np.float64 if name.startswith("recent") else np.int64)
+        for name in _FIGURES
+    }
+    columns["last_insert"][:] = -1
+    return columns
+
+
+def _places_by_owner(owners: NDArray[Any]) -> _Places:
+    """Groups ordered by their worker, the workers, and where each one's groups begin."""
+    # Sixteen bits are sorted by their digits, several times faster than by comparisons.
+    small = owners.min(initial=0) >= 0 and owners.max(initial=0) < 2**16
+    keys = owners.astype(np.uint16) if small else owners
+    order = np.argsort(keys, kind="stable").astype(np.int64)
+    ordered = owners[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
+    return order, ordered[starts], np.append(starts, len(owners))
