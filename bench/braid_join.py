@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ from braid.state.commit import equal_shares
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from pyspark.sql import DataFrame
 
     from braid import ContinuousQuery
 
@@ -86,13 +89,23 @@ def _pass_through(query: ContinuousQuery) -> Progress:
     quiet(query.spark, WORKERS)
     slot = slot_expression(plan, 0, [equal_shares(GROUPS, WORKERS)], anchor.slot_keys)
     parts = query.split(plan)
-    curve, rows, began = [], 0, time.monotonic()
-    while not shelf.is_empty():
+
+    def prepare() -> DataFrame:
         taken = shelf.take()
         frames = {n: r.read(taken[n], ["ts", "k", "v"]) for n, r in query.readers.items()}
         split = anchor.pin(parts.tagged(frames).selectExpr("*", f"{slot} AS slot"))
-        rows += sum(row["rows"] for row in split.mapInArrow(_count, "rows bigint").collect())
-        curve.append((time.monotonic() - began, rows))
+        counts = split.mapInArrow(_count, "rows bigint")
+        counts._jdf.queryExecution().executedPlan()
+        return counts
+
+    curve, rows, began = [], 0, time.monotonic()
+    with ThreadPoolExecutor(1) as ahead:  # as Braid plans one batch ahead
+        upcoming = ahead.submit(prepare)
+        while upcoming is not None:
+            counts = upcoming.result()
+            upcoming = None if shelf.is_empty() else ahead.submit(prepare)
+            rows += sum(row["rows"] for row in counts.collect())
+            curve.append((time.monotonic() - began, rows))
     return Progress(curve, 0)
 
 
@@ -106,12 +119,13 @@ def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--pass-through", action="store_true")
     parser.add_argument("--form", choices=FORMS, default="join")
+    parser.add_argument("--passes", type=int, default=1, help="the last one is measured")
     arguments = parser.parse_args()
     braid.session("local[2]", spark_driver_memory="8g")  # what its peers get
     source = link_prefix(arguments.input_dir, arguments.output_dir / "input", arguments.batches)
-    progress = measure_braid(
-        source, arguments.output_dir, arguments.form, arguments.pass_through
-    )
+    for number in range(arguments.passes):
+        scratch = arguments.output_dir / str(number)
+        progress = measure_braid(source, scratch, arguments.form, arguments.pass_through)
     system = "braid-pass-through" if arguments.pass_through else "braid"
     notes = "rows counted, not joined" if arguments.pass_through else "Parquet to Parquet"
     measure(system, progress, arguments, f"2 workers, 256 groups; {notes}").print()

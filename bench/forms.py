@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 SETTING = SETTINGS["1500k"]
 SYSTEMS = [
     *(
-        System(f"braid-{form}", "bench.braid_join", WHOLE, options=("--form", form))
+        System(f"braid-{form}", "bench.braid_join", WHOLE, ("--form", form, "--passes", "3"))
         for form in ("join", "chain", "filtered", "grouped")
     ),
-    System("spark-chain", "bench.peers.spark_native", SHORT, options=("--form", "chain")),
+    System("spark-chain", "bench.peers.spark_native", SHORT, ("--form", "chain")),
 ]
 
 _WINDOWS = " AND ".join(

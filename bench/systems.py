@@ -50,7 +50,7 @@ class System:
     joins: bool = True  # False: its output is not the result, so there is nothing to check
 
 
-WHOLE = {"150k": Prefix(80, 20), "1500k": Prefix(12, 4), "1500k-dense": Prefix(8, 4)}
+WHOLE = {"150k": Prefix(120, 60), "1500k": Prefix(12, 4), "1500k-dense": Prefix(8, 4)}
 HALF = {"150k": Prefix(40, 16), "1500k": Prefix(4, 2), "1500k-dense": Prefix(8, 4)}
 SHORT = {"150k": Prefix(12, 6), "1500k": Prefix(3, 1), "1500k-dense": Prefix(8, 5)}
 # Pathway keeps all that it has seen, more than a gigabyte per million rows.
