@@ -35,6 +35,7 @@ bench: $(SETUP)  ## Braid beside its peers (in .venv-peers), and how it grows
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.growth
 	$(BIN)/python -m bench.forms
+	$(BIN)/python -m bench.decisions
 
 cases: $(SETUP)  ## the long campaign of random queries under all plans
 	BRAID_CASES=20 $(BIN)/pytest --timeout 7200 tests/oracle/test_plans_agree_with_duckdb.py

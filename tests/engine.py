@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
+from braid.join.chores import Chores
 from braid.join.closing import closing_us
 from braid.join.outcome import next_commit
 from braid.join.outgoing import hashed_slots
 from braid.join.report import Report
 from braid.join.wire import NULL_KEY, NULL_TIME, REPORT, TAG_BITS, TAGS
-from braid.join.worker import Step, evaluate
+from braid.join.worker import evaluate, make_step
 from braid.state.checkpoint import Checkpoint, Identity
 from braid.state.commit import Commit, first_commit, reshared
 from braid.state.runs import group_of
@@ -133,6 +134,7 @@ class Engine:
     workers: int
     hash_bits: int = 64
     keep_late: bool = False
+    chores: Chores = field(default_factory=Chores)
     results: list[pa.Table] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
 
@@ -143,6 +145,7 @@ class Engine:
             len(plan.streams),
             len(plan.rounds.spaces),
             len(plan.rounds.states),
+            len(plan.rounds.rounds),
             plan.groups,
             self.workers,
         )
@@ -163,6 +166,7 @@ class Engine:
             workers or self.workers,
             self.hash_bits,
             self.keep_late,
+            self.chores,
             self.results,
         )
 
@@ -175,11 +179,18 @@ class Engine:
                 tiers,
                 self.checkpoint.log,
                 Ownership(self.plan.groups, np.array(assignment) == worker),
+                self.chores.memory_bytes,
             )
             for space, assignment in enumerate(self.commit.assignments)
         }
 
-    def batch(self, rows: dict[int, pa.Table], *, at_end: bool = False) -> pa.Table:
+    def batch(
+        self,
+        rows: dict[int, pa.Table],
+        *,
+        at_end: bool = False,
+        chores: dict[int, Chores] | None = None,
+    ) -> pa.Table:
         """Evaluate one batch on all workers, commit it, and return its results."""
         number = self.commit.batch + 1
         staging = self.folder / "results" / str(number)
@@ -194,7 +205,16 @@ class Engine:
             ]
             sent = []
             for worker, share in enumerate(self._shares(a_round, wire)):
-                step = self._step(worker, number, place, closing, staging)
+                step = make_step(
+                    self.plan,
+                    self.commit,
+                    number=place,
+                    worker=worker,
+                    closing_us=closing,
+                    chores=(chores or {}).get(worker, self.chores),
+                    results=staging,
+                    late=self.folder / "late" if self.keep_late else None,
+                )
                 sent += evaluate(step, self.stores(worker), share)
         texts = [text for batch in sent for text in batch.column("report").to_pylist()]
         self.reports = [Report.from_json(json.loads(text)) for text in texts]
@@ -204,23 +224,6 @@ class Engine:
         tables = [pq.read_table(staging / part.file) for part in self.commit.parts]
         self.results.append(pa.concat_tables(tables))
         return self.results[-1]
-
-    def _step(
-        self, worker: int, number: int, place: int, closing: int | None, staging: Path
-    ) -> Step:
-        return Step(
-            plan=self.plan,
-            batch=number,
-            round=place,
-            worker=worker,
-            watermark_us=self.commit.watermark_us,
-            newest_us=self.commit.newest_us,
-            closed_us=self.commit.closed_us,
-            closing_us=closing,
-            ladders=self.commit.ladders[worker],
-            results=staging,
-            late=self.folder / "late" if self.keep_late else None,
-        )
 
     def _shares(
         self, a_round: Round, wire: Sequence[pa.RecordBatch]

@@ -1,7 +1,7 @@
 """Whatever moves between workers, however often and whatever is lost meanwhile: exact results.
 
-Groups move as in production: taken out of one worker's real ladders and log, installed in
-another's, and committed.
+Groups move as in production: detached from one worker's real ladders, attached to another's,
+and committed; the log has their rows all the while.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from braid.state.log import LogFile
-from braid.state.upkeep import Upkeep, open_ladder
+from braid.state.store import MEMORY
+from braid.state.upkeep import Upkeep, attach, open_ladder
 from tests.engine import Engine
 from tests.oracle.answers import counted, oracle
 from tests.unit.state.making import equal_join, generator, quick_folder, stream_rows
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from braid.join.plan import JoinPlan
 
 GROUPS = 16
@@ -109,16 +109,16 @@ def move_group(engine: Engine, group: int, to: int) -> None:
     giver_id = assigned[group]
     if giver_id == to:
         return
-    giver, taker = (_upkeep(engine, worker, group) for worker in (giver_id, to))
+    giver, moving = _upkeep(engine, giver_id, group), np.arange(plan.groups) == group
     ladders = [list(of_worker) for of_worker in commit.ladders]
     for stream in plan.streams:
         horizon_us = plan.horizon_us(plan.rounds.states[stream], commit.watermark_us)
         opened = open_ladder(giver.store, ladders[giver_id][stream], horizon_us)
-        ladders[giver_id][stream], taken = giver.take_group(opened, group)
+        left, taken = giver.detach(opened, moving, horizon_us, MEMORY)
+        ladders[giver_id][stream] = tuple(pair.run for pair in left)
         if taken is not None:
-            ladders[to][stream] = taker.install_group(ladders[to][stream], taken)
-    for upkeep in (giver, taker):
-        upkeep.log.write()
+            ladders[to][stream] = attach(ladders[to][stream], taken.run, moving)
+    giver.log.write()
     assignment = tuple(to if g == group else w for g, w in enumerate(assigned))
     engine.commit = replace(
         commit, assignments=(assignment,), ladders=tuple(map(tuple, ladders))

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from braid.events import Journal
 from braid.model.errors import BraidError, DamagedFile
+from braid.runtime.adaptation import Adaptation, MemorySettings
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.idleness import Idleness
 from braid.runtime.sinks import ParquetSink
@@ -90,6 +91,7 @@ def start(folder: Path) -> None:
             sink=sink,
             late=None,
             idleness=Idleness(2, None),
+            adaptation=Adaptation(PLAN, MemorySettings(), commit),
             journal=Journal(),
         ).publish_last(NOTHING)
     finally:

@@ -107,8 +107,11 @@ class Job:
         folders = [f"--stream={stream}={self.folder / stream}" for stream in STREAMS]
         return [os.path.join(os.path.dirname(sys.executable), "braid"), "run", *words, *folders]
 
-    def start(self, failpoint: str = "") -> Driver:
-        """Run the command; with a failpoint, it dies at that step, whoever reaches it."""
+    def start(self, failpoint: str = "", *, with_driver: bool = True) -> Driver:
+        """Run the command; with a failpoint, it dies at that step, whoever reaches it.
+
+        Without the driver, it is only the worker that reaches the step first.
+        """
         environ = os.environ | {
             "TMPDIR": str(self.temporary),
             "SPARK_LOCAL_DIRS": str(self.temporary),
@@ -116,12 +119,17 @@ class Job:
             "JAVA_TOOL_OPTIONS": _BRIEF_LIFE,
             **self.environ,
         }
+        command = self.command()
+        if with_driver:
+            # `exec` keeps the pid: it is the driver that a worker is to take with it.
+            command = ["sh", "-c", 'BRAID_FAILPOINT_PID=$$ exec "$@"', "sh", *command]
+        else:
+            environ["BRAID_FAILPOINT_ONCE"] = str(self.folder / "died")
         past = len(list(self._events()))
         log = self.folder / f"driver-{len(self.drivers)}.log"
         with open(log, "wb") as file:
             process = subprocess.Popen(
-                # `exec` keeps the pid: it is the driver that a worker is to take with it.
-                ["sh", "-c", 'BRAID_FAILPOINT_PID=$$ exec "$@"', "sh", *self.command()],
+                command,
                 env=environ,
                 stdin=subprocess.DEVNULL,
                 stdout=file,

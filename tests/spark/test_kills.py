@@ -122,6 +122,16 @@ def wait_for_a_moment(driver, chance, kills):
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("step", WORKER_STEPS if IS_CAMPAIGN else WORKER_STEPS[:1])
+def test_a_worker_that_dies_in_a_later_round_has_the_whole_batch_done_again(tmp_path, step):
+    with Job(tmp_path / "job", 3, TREE, batches=5) as job:
+        driver = job.start(failpoint=f"{step}@3/1", with_driver=False)
+        driver.end()
+        assert len(driver.events("retried")) == 1
+        job.check_result()
+
+
+@pytest.mark.timeout(300)
 def test_a_python_worker_killed_in_a_batch_is_replaced(tmp_path):
     with Job(tmp_path / "job", 2, FLAT, batches=14) as job:
         driver = job.start()

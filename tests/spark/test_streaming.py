@@ -14,7 +14,19 @@ import pyarrow.parquet as pq
 import pytest
 
 import braid
+from braid.runtime.coordinator import Coordinator
+from tests.oracle.answers import counted
 from tests.oracle.values import EPOCH, TIME
+from tests.spark.kill_workloads import (
+    FLAT,
+    GROUPS,
+    HISTORY,
+    LATENESS_S,
+    STREAMS,
+    TREE,
+    Input,
+    Workload,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,16 +49,20 @@ PATIENCE_S = 120
 class Folder:
     """A folder that files are added to, as a stream of either sort."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, schema: str = SCHEMA) -> None:
         self.path = path
+        self.schema = schema
         self.count = 0
         path.mkdir(parents=True)
 
     def add(self, *rows: tuple[int, float, int]) -> None:
-        """A file of rows (k, seconds, v); later files are younger, as Spark sees it."""
+        """A file of rows (k, seconds, v)."""
         keys, seconds, values = zip(*rows, strict=True)
         times = [EPOCH + dt.timedelta(seconds=s) for s in seconds]
-        table = pa.table({"k": keys, "ts": pa.array(times, TIME), "v": values})
+        self.add_table(pa.table({"k": keys, "ts": pa.array(times, TIME), "v": values}))
+
+    def add_table(self, table: pa.Table) -> None:
+        """A file of any rows; later files are younger, as Spark sees it."""
         pending = self.path.with_suffix(".pending")
         pq.write_table(table, pending)
         os.utime(pending, (1e9 + self.count, 1e9 + self.count))
@@ -56,7 +72,7 @@ class Folder:
     def stream(self, spark: SparkSession | None) -> Stream:
         if spark is None:
             return braid.files(self.path)
-        reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+        reader = spark.readStream.schema(self.schema).option("maxFilesPerTrigger", 1)
         return reader.parquet(str(self.path))
 
 
@@ -359,3 +375,94 @@ def test_a_batch_whose_rows_are_all_filtered_out_is_a_batch_like_any_other(
     assert run.progress.input_rows == 2
     assert run.progress.state_rows == 2
     assert sink.rows() == []
+
+
+# Queries whose results wait for the watermark, and plans of several rounds.
+
+
+class Frames:
+    """A workload's input as streaming frames: batch n of Spark's has file n of each stream."""
+
+    def __init__(self, spark: SparkSession, folder: Path, workload: Workload, files: int):
+        self.workload, self.folder, self.out = workload, folder, folder / "out"
+        self.input = Input(seed=6, batches=files, rows=150)
+        streams = {}
+        for name in STREAMS:
+            source = Folder(folder / name, "k bigint, j bigint, v bigint, ts timestamp")
+            for number in range(files):
+                source.add_table(self.input.table(name, number))
+            streams[name] = source.stream(spark)
+        self.query = braid.query(
+            workload.query, event_time="ts", lateness=f"{LATENESS_S} seconds", **streams
+        )
+
+    def start(self, workers: int, **options: Any) -> braid.Run:
+        return self.query.start(
+            checkpoint=self.folder / "checkpoint",
+            sink=braid.sinks.parquet(self.out),
+            workers=workers,
+            groups=16,
+            plan=self.workload.plan,
+            **options,
+        )
+
+    def published(self) -> Counter[tuple[Any, ...]]:
+        paths = self.out.glob("batch=*/*.parquet")
+        return sum((counted(pq.ParquetFile(path).read()) for path in paths), Counter())
+
+    def due(self, batches: int) -> Counter[tuple[Any, ...]]:
+        """What is to be seen after so many of Spark's batches.
+
+        If the results wait, a batch without rows shows at once what these have closed.
+        """
+        shown = batches + self.workload.waits
+        expected = self.input.expected(self.workload)
+        return sum((expected[number] for number in range(shown)), Counter())
+
+
+def with_rows(run: braid.Run) -> list[bool]:
+    """For each batch, whether it had rows."""
+    return [bool(event["input_rows"]) for event in run.events() if event["event"] == "batch"]
+
+
+@pytest.mark.parametrize("workload", [TREE, FLAT, GROUPS, HISTORY], ids=lambda w: w.name)
+def test_frames_are_joined_exactly_and_results_are_shown_at_once_through_stops(
+    spark, tmp_path, workload
+):
+    frames = Frames(spark, tmp_path, workload, files=8)
+    done = 0
+    for workers in (2, 3):
+        run = frames.start(workers)
+        wait_until(lambda run=run: sum(with_rows(run)) >= 2, run)
+        run.stop()
+        taken = sum(with_rows(run))
+        assert with_rows(run) == ([True, False] if workload.waits else [True]) * taken
+        done += taken
+        assert done < 8, "the end, which closes more, is still to come"
+        assert frames.published() == frames.due(done)
+    frames.start(1, available_now=True).await_termination()
+    assert frames.published() == sum(frames.input.expected(workload).values(), Counter())
+
+
+def test_a_fault_between_rows_and_what_they_close_holds_nothing_up(
+    spark, tmp_path, monkeypatch
+):
+    frames = Frames(spark, tmp_path, GROUPS, files=2)
+    close, calls = Coordinator.close_moments, []
+
+    def fail_at_the_second(self: Coordinator, *given: Any, **options: Any) -> None:
+        calls.append(given)
+        if len(calls) == 2:
+            raise RuntimeError("a fault")
+        close(self, *given, **options)
+
+    monkeypatch.setattr(Coordinator, "close_moments", fail_at_the_second)
+    run = frames.start(2)
+    with pytest.raises(RuntimeError, match="a fault"):
+        run.await_termination(PATIENCE_S)
+    assert with_rows(run) == [True, False, True]
+    run = frames.start(2)
+    wait_until(lambda: run.progress.batches == 1, run)
+    run.stop()
+    assert with_rows(run) == [False]
+    assert sum(frames.published().values()) > sum(frames.due(1).values())

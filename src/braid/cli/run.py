@@ -67,6 +67,31 @@ def run(
             show_default="few shuffles",
         ),
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Memory for each worker's state, such as 200MB.",
+            show_default="unbounded",
+        ),
+    ] = None,
+    overflow: Annotated[
+        str,
+        typer.Option(
+            metavar="probe|defer",
+            help="Join groups where they lie on disk, or make their results by a clean-up.",
+        ),
+    ] = "probe",
+    spill_policy: Annotated[
+        str, typer.Option(help="Which groups go to disk first.")
+    ] = "least-productive",
+    spill_percent: Annotated[
+        float, typer.Option(help="Part of the memory that is pushed out at a time.")
+    ] = 30,
+    cleanup: Annotated[
+        str,
+        typer.Option(metavar="end|idle|never", help="When to make what groups on disk owe."),
+    ] = "end",
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     events: Annotated[
         Path | None, typer.Option(metavar="FILE.jsonl", help="File to append events to.")
@@ -98,6 +123,11 @@ def run(
         order=order,
         late=late,
         events=events,
+        memory=memory,
+        overflow=overflow,
+        spill_policy=spill_policy,
+        spill_percent=spill_percent,
+        cleanup=cleanup,
     )
     try:
         with RunView(running):

@@ -122,6 +122,46 @@ class BatchRetried:
 
 
 @dataclass(frozen=True, slots=True)
+class Spilled:
+    """A worker pushed groups of a space out of its memory, or could not: `groups` is 0 then.
+
+    `numbers` are those that led to the decision.
+    """
+
+    name: ClassVar = "spill"
+    batch: int
+    worker: int
+    space: int
+    groups: int
+    bytes: int
+    reason: str
+    numbers: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class CleanedUp:
+    """A worker made results that groups on disk owed; `owing_bytes` have others there yet."""
+
+    name: ClassVar = "cleanup"
+    batch: int
+    worker: int
+    space: int
+    groups: int
+    results: int
+    owing_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A strategy proposed what is not safe, and it was not done."""
+
+    name: ClassVar = "refused"
+    batch: int
+    proposal: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """A run ended: its input was used up, it was stopped, or an error ended it."""
 
@@ -133,7 +173,9 @@ class Finished:
     elapsed_ms: int
 
 
-Event = Started | Recovered | BatchDone | BatchRetried | Finished
+Event = (
+    Started | Recovered | BatchDone | BatchRetried | Spilled | CleanedUp | Refused | Finished
+)
 
 
 def to_json(event: Event, at_us: int) -> dict[str, Any]:

@@ -21,9 +21,10 @@ def closing_us(plan: JoinPlan, commit: Commit, *, at_end: bool = False) -> int |
     if at_end and plan.is_ordered:
         seen = [newest for newest in commit.newest_us if newest is not None]
         return max(seen, default=None)
-    if commit.watermark_us is None:
+    low = plan.low_us(commit, len(plan.rounds.rounds))
+    if low is None:
         return None
-    return commit.watermark_us if at_end else commit.watermark_us - 1
+    return low if at_end and not commit.owes else low - 1
 
 
 def is_due(plan: JoinPlan, commit: Commit, *, at_end: bool = False) -> bool:

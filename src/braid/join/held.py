@@ -16,7 +16,7 @@ from braid.join.history import without_superseded
 from braid.state.log import LogFile
 from braid.state.order import merge_rows
 from braid.state.runs import times_of
-from braid.state.upkeep import OpenRun, Upkeep, alive, open_ladder
+from braid.state.upkeep import Upkeep, alive, open_ladder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from braid.join.worker import Step
     from braid.plan.rounds import Port
     from braid.state.runs import Ladder
-    from braid.state.store import RunStore
+    from braid.state.store import OpenRun, RunStore
     from braid.state.upkeep import Tidy
 
 
@@ -50,10 +50,14 @@ class Held:
         """The runs of a state as the last commit left it."""
         if state not in self.opened:
             kind = self.plan.rounds.states[state]
-            horizon = self._horizon(state, self._oldest_us)
             store = self.stores[kind.space]
-            self.opened[state] = open_ladder(store, self.step.ladders[state], horizon)
+            ladder = self.step.ladders[state]
+            self.opened[state] = open_ladder(store, ladder, self.horizon(state))
         return self.opened[state]
+
+    def horizon(self, state: int) -> int | None:
+        """Rows of a state from before this time are as good as gone already."""
+        return self._horizon(state, self._oldest_us)
 
     def _horizon(self, state: int, watermark_us: int | None) -> int | None:
         """Rows of a state from before this time make no difference any more."""
@@ -66,7 +70,7 @@ class Held:
     def _oldest_us(self) -> int | None:
         """No row that is to join in this batch is older; those that waited may be."""
         if not self.plan.is_ordered:
-            return self.step.watermark_us
+            return self.step.purged_us if self.step.lags else self.step.low_us
         return None if self.step.closed_us is None else self.step.closed_us + 1
 
     @cached_property
@@ -79,6 +83,8 @@ class Held:
         if self.plan.is_ordered:
             closing = self.step.closing_us
             return self._oldest_us if closing is None else closing + 1
+        if self.step.lags:
+            return self.step.low_us
         pairs = zip(self.arrivals.newest_us, self.step.newest_us, strict=True)
         newest = [newer(here, so_far) for here, so_far in pairs]
         return self.plan.watermark_us(newest, self.step.watermark_us)

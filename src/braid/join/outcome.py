@@ -34,6 +34,11 @@ def next_commit(
     for report in in_order:
         for state, ladder in report.ladders.items():
             ladders[report.worker][state] = ladder
+    generations = [list(of_worker) for of_worker in previous.generations]
+    for report in in_order:
+        known = generations[report.worker]
+        known[:] = [each for each in known if each.space not in report.generations]
+        known += [each for own in report.generations.values() for each in own]
     awake = [newest[stream] for stream in plan.streams if stream not in idle]
     return replace(
         previous,
@@ -42,6 +47,8 @@ def next_commit(
         newest_us=newest,
         closed_us=newer(previous.closed_us, closing_us),
         ladders=tuple(tuple(of_worker) for of_worker in ladders),
+        generations=tuple(tuple(of_worker) for of_worker in generations),
+        purged_us=tuple(plan.low_us(previous, n) for n in range(len(plan.rounds.rounds))),
         parts=tuple(part for report in in_order for part in report.parts),
         late_parts=tuple(part for report in in_order for part in report.late_parts),
     )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from braid.model.expression import Column
     from braid.model.query import Query
     from braid.plan.rounds import Relation, Rounds, State
+    from braid.state.commit import Commit
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,39 @@ class JoinPlan:
             return so_far_us
         reached = min(seen) - self.lateness_us
         return reached if so_far_us is None else max(reached, so_far_us)
+
+    def low_us(self, commit: Commit, number: int) -> int | None:
+        """The time that no row comes below any more to a round; `number` may be past the last.
+
+        Results that an earlier round owes are younger than the watermark was when it began to.
+        """
+        earlier = (
+            generation.since_us
+            for own in commit.generations
+            for generation in own
+            if generation.owes and self.round_of_space(generation.space) < number
+        )
+        times = [commit.watermark_us, *earlier]
+        known = [time for time in times if time is not None]
+        return min(known) if len(known) == len(times) else None
+
+    def round_of_space(self, space: int) -> int:
+        """The round in which rows are inserted into the states of a space."""
+        return min(self.rounds.round_of_state(state) for state in self.states_of(space))
+
+    def states_of(self, space: int) -> list[int]:
+        """The numbers of the states of a space."""
+        return [n for n, state in enumerate(self.rounds.states) if state.space == space]
+
+    def may_defer(self, space: int) -> bool:
+        """Whether groups of a space may owe results: their join is all here, and order is free.
+
+        A join that has no key in common meets in several spaces, and the rows of a history
+        come in order.
+        """
+        join = self.rounds.spaces[space].join
+        spaces = [each for each in self.rounds.spaces if each.join == join]
+        return join is not None and len(spaces) == 1 and not self.is_ordered
 
     def horizon_us(self, state: State, watermark_us: int | None) -> int | None:
         """Rows of a state from before this time can be reached by no future row."""

@@ -22,6 +22,7 @@ from braid.join.kernel import combine_bounds, expand, locate
 from braid.join.keys import equal_keys, key_from_hash
 from braid.join.wire import UNTIL, Layout, as_time
 from braid.model.expression import Column
+from braid.state.bloom import may_have
 from braid.state.runs import Hashes, Times, hashes_of, times_of
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from braid.join.plan import JoinPlan
     from braid.plan.rounds import Relation, Step
+    from braid.state.bloom import Words
 
     Rows = NDArray[np.int64]
 
@@ -39,13 +41,33 @@ MOST_MATCHES = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
+class Guard:
+    """The event times of a run, and a filter of its key hashes, if it has one."""
+
+    oldest_us: int
+    newest_us: int
+    words: Words | None
+
+    def passed(self, hashes: Hashes, oldest: Times, newest: Times) -> NDArray[np.bool_]:
+        """Which probes may have a match in the run."""
+        passed = (newest >= self.oldest_us) & (oldest <= self.newest_us)
+        if self.words is not None and passed.any():
+            passed &= may_have(self.words, hashes)
+        return passed
+
+
+@dataclass(frozen=True, slots=True)
 class Side:
-    """Rows of a relation that may take part: its runs, with this batch's rows or without."""
+    """Rows of a relation that may take part: its runs, with this batch's rows or without.
+
+    `guards` are of the first runs: what can be known of one without looking into it.
+    """
 
     relation: Relation
     layout: Layout
     runs: tuple[pa.RecordBatch, ...]
     window_us: int
+    guards: tuple[Guard, ...] = ()
 
     def times(self, rows: Rows) -> Times:
         """The event times at row references."""
@@ -212,15 +234,16 @@ def _locate_all(side: Side, partial: Partial) -> tuple[NDArray[np.int64], NDArra
     shape = len(side.runs), len(partial)
     starts, counts = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     for number, run in enumerate(side.runs):
-        locate(
-            hashes_of(run),
-            times_of(run),
-            partial.hashes,
-            oldest,
-            partial.deadline,
-            starts[number],
-            counts[number],
-        )
+        columns = hashes_of(run), times_of(run)
+        hashes, newest = partial.hashes, partial.deadline
+        if number >= len(side.guards) or side.guards[number].words is None:
+            locate(*columns, hashes, oldest, newest, starts[number], counts[number])
+            continue
+        passed = np.flatnonzero(side.guards[number].passed(hashes, oldest, newest))
+        if len(passed):
+            some = np.empty((2, len(passed)), np.int64)
+            locate(*columns, hashes[passed], oldest[passed], newest[passed], *some)
+            starts[number, passed], counts[number, passed] = some
     return starts, counts
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from braid.join.overflow import Loads, Overflowed
 from braid.state.commit import Part
+from braid.state.generation import Generation
 from braid.state.runs import Ladder, Run
 
 _PLAIN_FIELDS = (
@@ -19,6 +21,7 @@ _PLAIN_FIELDS = (
     "output_rows",
     "busy_ms",
     "rebuilt_runs",
+    "cleaned_rows",
 )
 
 
@@ -35,7 +38,10 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One worker's account of one round; `ladders` are of the states that it inserted into."""
+    """One worker's account of one round; `ladders` are of the states that it inserted into.
+
+    `generations`, `overflowed` and `loads` are of the spaces of this round.
+    """
 
     worker: int
     round: int
@@ -47,6 +53,10 @@ class Report:
     output_rows: int
     newest_us: tuple[int | None, ...]
     ladders: dict[int, Ladder]
+    generations: dict[int, tuple[Generation, ...]]
+    overflowed: dict[int, Overflowed]
+    cleaned_rows: int
+    loads: dict[int, Loads]
     parts: tuple[Part, ...]
     late_parts: tuple[Part, ...]
     edges: tuple[Edge, ...]
@@ -62,6 +72,12 @@ class Report:
                 [state, [run.to_json() for run in ladder]]
                 for state, ladder in self.ladders.items()
             ],
+            "generations": [
+                [space, [each.to_json() for each in own]]
+                for space, own in self.generations.items()
+            ],
+            "overflowed": [[space, asdict(each)] for space, each in self.overflowed.items()],
+            "loads": [[space, asdict(each)] for space, each in self.loads.items()],
             "parts": [part.to_json() for part in self.parts],
             "late_parts": [part.to_json() for part in self.late_parts],
             "edges": [[e.join, e.origin, e.state, e.asked, e.found] for e in self.edges],
@@ -76,6 +92,12 @@ class Report:
             ladders={
                 state: tuple(map(Run.from_json, ladder)) for state, ladder in data["ladders"]
             },
+            generations={
+                space: tuple(map(Generation.from_json, own))
+                for space, own in data["generations"]
+            },
+            loads={space: Loads(**each) for space, each in data["loads"]},
+            overflowed={space: Overflowed(**each) for space, each in data["overflowed"]},
             parts=tuple(Part(*part) for part in data["parts"]),
             late_parts=tuple(Part(*part) for part in data["late_parts"]),
             edges=tuple(Edge(*edge) for edge in data["edges"]),

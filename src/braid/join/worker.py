@@ -22,24 +22,30 @@ from braid.join.grouping import closing_results, combine, partial_aggregates
 from braid.join.held import Held
 from braid.join.history import remembered, touched_rows, with_deadlines
 from braid.join.outgoing import carried, sent_aggregates, sent_partial, sent_report
-from braid.join.probe import Cascade, Side
+from braid.join.overflow import Loads, Overflow
+from braid.join.owed import owed_results
+from braid.join.probe import Cascade, Guard, Side
 from braid.join.report import Edge, Report
 from braid.join.results import PartWriter, late_table, result_table
 from braid.model.expression import GROUPED
 from braid.model.failpoints import reach
-from braid.state.runs import hashes_of
+from braid.state.runs import group_counts, hashes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
+    from braid.join.chores import Chores
     from braid.join.plan import JoinPlan
     from braid.join.probe import Partial
     from braid.join.wire import Wire
     from braid.model.query import History
     from braid.plan.rounds import Port, Round, Segment, State
     from braid.plan.rounds import Step as Probe
-    from braid.state.commit import Part
+    from braid.state.commit import Commit, Part
+    from braid.state.generation import Generation
     from braid.state.runs import Hashes, Ladder
     from braid.state.store import RunStore
 
@@ -49,7 +55,8 @@ class Step:
     """What one worker is asked to do with its rows of one round of a batch.
 
     Moments up to `closed_us` have been dealt with; those up to `closing_us` are to be, if the
-    query waits for moments to be complete.
+    query waits for moments to be complete. No row comes to this round from below `low_us`, and
+    those that none above `purged_us` can reach are gone from its states.
     """
 
     plan: JoinPlan
@@ -57,13 +64,55 @@ class Step:
     round: int
     worker: int
     watermark_us: int | None
+    low_us: int | None
+    purged_us: int | None
     newest_us: tuple[int | None, ...]
     closed_us: int | None
     closing_us: int | None
     ladders: tuple[Ladder, ...]
+    generations: tuple[Generation, ...]
+    chores: Chores
     results: Path
     late: Path | None
     host: str = ""
+
+    @property
+    def lags(self) -> bool:
+        """Whether results may be owed, and purging must wait for them."""
+        return self.chores.defers or bool(self.generations)
+
+
+def make_step(
+    plan: JoinPlan,
+    commit: Commit,
+    *,
+    number: int,
+    worker: int,
+    closing_us: int | None,
+    chores: Chores,
+    results: Path,
+    late: Path | None,
+    host: str = "",
+) -> Step:
+    """What a worker does in a round of the batch that follows a commit."""
+    return Step(
+        plan=plan,
+        batch=commit.batch + 1,
+        round=number,
+        worker=worker,
+        watermark_us=commit.watermark_us,
+        low_us=plan.low_us(commit, number),
+        purged_us=commit.purged_us[number],
+        newest_us=commit.newest_us,
+        closed_us=commit.closed_us,
+        closing_us=closing_us,
+        ladders=commit.ladders[worker],
+        generations=commit.generations[worker],
+        chores=chores,
+        results=results,
+        late=late,
+        host=host,
+    )
 
 
 def evaluate(
@@ -82,7 +131,9 @@ def evaluate(
     arrivals = receive(step.plan, step.round, arrived, late_before)
     del arrived
     if step.round == 0:
-        next(iter(stores.values())).remove_others(step.ladders)
+        runs = [run for ladder in step.ladders for run in ladder]
+        runs += [run for each in step.generations for run in each.runs.values()]
+        next(iter(stores.values())).remove_others(runs)
     work = _Work(step, stores, arrivals)
     yield from work.run()
     report = json.dumps(work.report(began).to_json())
@@ -106,15 +157,28 @@ class _Work:
         self.held = Held(step, stores, arrivals, self.token)
         self.edges: list[Edge] = []
         self.at_home: list[pa.Table] = []
+        self.cleaned_rows = 0
+        self.made = np.zeros((len(rounds.spaces), self.plan.groups), np.int64)
         name = f"part-{self.token}.parquet"
         self.writer = PartWriter(step.results, name, self.plan.result_schema)
         self.parts: tuple[Part, ...] = ()
         self.late_parts: tuple[Part, ...] = ()
         ports = enumerate(self.round.ports)
         self.rows = [self.held.admitted(number, port) for number, port in ports]
+        self.overflows = [
+            Overflow(self.held, space)
+            for space in range(len(rounds.spaces))
+            if any(
+                rounds.round_of_state(state) == step.round
+                for state in self.plan.states_of(space)
+            )
+        ]
 
     def run(self) -> Iterator[pa.RecordBatch]:
         """Insert, probe, and send on what the next round needs."""
+        for overflow in self.overflows:
+            yield from self._clean_up(overflow)
+            overflow.spill()
         for port, rows in zip(self.round.ports, self.rows, strict=True):
             if port.state is not None and port.state != self.plan.rounds.grouped:
                 self.held.insert(port.state, rows)
@@ -143,6 +207,9 @@ class _Work:
     def report(self, began: float) -> Report:
         """The account of it all."""
         arrivals = self.arrivals
+        overflowed = {
+            each.space: each.finish(self._arrived(each.space)[0]) for each in self.overflows
+        }
         return Report(
             worker=self.step.worker,
             round=self.step.round,
@@ -154,12 +221,53 @@ class _Work:
             output_rows=self.writer.rows,
             newest_us=arrivals.newest_us,
             ladders=self.held.ladders,
+            generations={each.space: tuple(each.generations) for each in self.overflows},
+            overflowed=overflowed,
+            cleaned_rows=self.cleaned_rows,
+            loads=self._loads(),
             parts=self.parts,
             late_parts=self.late_parts,
             edges=tuple(self.edges),
             busy_ms=round((time.monotonic() - began) * 1000),
             rebuilt_runs=sum(store.rebuilt_runs for store in self.stores.values()),
         )
+
+    # Overflow.
+
+    def _clean_up(self, overflow: Overflow) -> Iterator[pa.RecordBatch]:
+        """Make the results that groups owe, and one generation of all that they have."""
+        groups = overflow.due()
+        if not groups.any():
+            return
+        join = self.plan.rounds.spaces[overflow.space].join
+        segment = next(each for each in self.round.segments if each.join == join)
+        origin = self.round.ports[segment.port].state
+        assert origin is not None, "what a join is made of is kept in states"
+        parts = overflow.parts(groups)
+        for cascade, partial in owed_results(self.plan, segment, origin, parts):
+            self.cleaned_rows += len(partial)
+            yield from self._finish(segment, cascade, partial)
+        overflow.settle(groups)
+
+    def _arrived(self, space: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """How many rows came for each group of a space, and about how many bytes they have."""
+        counts = np.zeros(self.plan.groups, np.int64)
+        weights = np.zeros(self.plan.groups)
+        for port, rows in zip(self.round.ports, self.rows, strict=True):
+            if port.space == space and rows.num_rows:
+                here = group_counts(hashes_of(rows), self.plan.groups)
+                counts += here
+                weights += here * (rows.nbytes / rows.num_rows)
+        return counts, weights
+
+    def _loads(self) -> dict[int, Loads]:
+        """Each group's part in the batch, if it is asked for."""
+        if not self.step.chores.counts:
+            return {}
+        return {
+            each.space: each.loads(*self._arrived(each.space), self.made[each.space])
+            for each in self.overflows
+        }
 
     # Probing.
 
@@ -190,6 +298,9 @@ class _Work:
         self, segment: Segment, cascade: Cascade, partial: Partial
     ) -> Iterator[pa.RecordBatch]:
         """What becomes of the combinations that came through a segment."""
+        if self.step.chores.counts:
+            space = self.round.ports[segment.port].space
+            self.made[space] += group_counts(partial.hashes, self.plan.groups)
         targets = [self._next.ports[target] for target in segment.to]
         if self.plan.query.grouping is not None and all(
             target.relation.streams == (GROUPED,) for target in targets
@@ -221,7 +332,11 @@ class _Work:
         """What a step probes: a state, with or without this batch's rows of it."""
         state = self.plan.rounds.states[probe.state]
         layout, window = self._wire.layout(state), self.plan.window_us(state.relation)
-        runs = tuple(pair.rows for pair in self.held.open(probe.state))
+        opened = self.held.open(probe.state)
+        runs = tuple(pair.rows for pair in opened)
+        guards = tuple(
+            Guard(pair.run.oldest_us, pair.run.newest_us, pair.filter) for pair in opened
+        )
         news = () if probe.news is None else (self.rows[probe.news],)
         history = self._history(state)
         if history is None:
@@ -233,8 +348,8 @@ class _Work:
             old = touched_rows(runs, touched)
             rows, is_new = remembered(history, layout, stream, old, news[0])
             runs = (rows if probe.meets_news else rows.filter(pa.array(~is_new)),)
-            layout = with_deadlines(layout)
-        return Side(state.relation, layout, runs, window)
+            layout, guards = with_deadlines(layout), ()
+        return Side(state.relation, layout, runs, window, guards)
 
     def _history(self, at: Port | State) -> History | None:
         if len(at.relation.streams) != 1:

@@ -4,7 +4,8 @@ A production run passes them at the cost of one look into the environment at imp
 `BRAID_FAILPOINT="log written@3"` the process that reaches that step of batch 3 is killed on the
 spot, as SIGKILL does it: no clean-up runs. Workers pass their steps in every round of a batch:
 `log written@3/1` means the second. `BRAID_FAILPOINT_PID` names another process to kill first,
-such as the driver of the worker that reaches the step.
+such as the driver of the worker that reaches the step; with `BRAID_FAILPOINT_ONCE`, a file that
+is not there yet, only the first to come dies.
 """
 
 from __future__ import annotations
@@ -36,7 +37,17 @@ _wanted, _, _where = os.environ.get("BRAID_FAILPOINT", "").partition("@")
 def reach(step: str, batch: int, *, round_number: int | None = None) -> None:
     """Die here, if a test asked for it."""
     if _wanted and step == _wanted and _where in (f"{batch}", f"{batch}/{round_number}"):
+        if (mark := os.environ.get("BRAID_FAILPOINT_ONCE")) and not _is_first(mark):
+            return
         other = os.environ.get("BRAID_FAILPOINT_PID")
         if other:
             os.kill(int(other), signal.SIGKILL)
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _is_first(mark: str) -> bool:
+    try:
+        os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    return True

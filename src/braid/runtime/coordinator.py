@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ from braid.model.errors import BraidError
 from braid.model.failpoints import reach
 from braid.plan.names import origin_name, state_names
 from braid.runtime.faults import explain_fault, unlogged
+from braid.runtime.orders import Orders
 from braid.runtime.session import quiet
 from braid.runtime.split import entering, no_rows, rehashed, sent_schema, slot_expression
 from braid.runtime.task import REPORT, Job
@@ -45,7 +47,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from braid.join.chores import Chores
     from braid.join.plan import JoinPlan
+    from braid.runtime.adaptation import Adaptation
     from braid.runtime.idleness import Idleness
     from braid.runtime.pinning import Anchor
     from braid.runtime.sinks import Sink
@@ -67,6 +71,7 @@ class Coordinator:
     sink: Sink
     late: Sink | None
     idleness: Idleness
+    adaptation: Adaptation
     journal: Journal
     steps: tuple[Callable[[_Batch], None], ...] = field(init=False)
 
@@ -74,44 +79,93 @@ class Coordinator:
         """Fix the order of the steps; the module's head says why it is this one."""
         self.steps = (self._evaluate, self._commit, self._publish, self._sweep)
 
+    def prepare(self, rows: DataFrame) -> Prepared:
+        """Plan the job of a batch with these rows; the batches ahead of it may still run.
+
+        One Spark job: a split, a shuffle and a join per round; only reports come back.
+        """
+        quiet(rows.sparkSession, self.commit.workers)
+        assignments = self.commit.assignments
+        orders = self.checkpoint.orders / f"{uuid.uuid4().hex}.json"
+        job = Job(self.plan, self.checkpoint.folder, self.incarnation, orders)
+        sent: DataFrame | None = None
+        last = len(self.plan.rounds.rounds) - 1
+        for number in range(last):
+            schema = sent_schema(self.plan, number + 1)
+            shuffled = self._shuffled(rows, number, sent, assignments)
+            sent = shuffled.mapInArrow(job.task(number), schema)
+        shuffled = self._shuffled(rows, last, sent, assignments)
+        answers = shuffled.mapInArrow(job.task(last), REPORT)
+        answers._jdf.queryExecution().executedPlan()  # Spark keeps it for the time of need
+        return Prepared(rows, answers, orders, assignments)
+
+    def _shuffled(
+        self,
+        entered: DataFrame,
+        number: int,
+        sent: DataFrame | None,
+        assignments: Sequence[Sequence[int]],
+    ) -> DataFrame:
+        """A round's rows on their workers: those that enter, and those of the round before."""
+        rows = entering(self.plan, entered, number)
+        if sent is not None:
+            onward = rehashed(self.plan, number, sent)
+            rows = onward if rows is None else onward.unionAll(rows)
+        assert rows is not None, "the first round has rows of its own, all others those sent"
+        slot = slot_expression(self.plan, number, assignments, self.anchor.slot_keys)
+        return self.anchor.pin(rows.selectExpr("*", f"{slot} AS slot"))
+
     def on_source_batch(self, rows: DataFrame, number: int) -> None:
         """Take a batch that Spark brings through all steps.
 
         Spark may bring one again that was committed before a crash.
         """
-        if number <= self.commit.source_batch:
-            return  # it was published before this run took its first batch
-        if number != self.commit.source_batch + 1:
+        if number > self.commit.source_batch + 1:
             raise BraidError(
                 f"batch {number} came after batch {self.commit.source_batch}: the checkpoint's "
                 "own part and Spark's part do not belong together",
                 hint="restore the whole checkpoint folder from one copy",
             )
-        self._take(rows, source_batch=number)
+        if number > self.commit.source_batch:
+            self._take(self.prepare(rows), source_batch=number)
+        # Of one that came again too: the crash may have been before what it closed was shown.
         self.close_moments(rows.sparkSession)
 
-    def on_files(self, rows: DataFrame, position: dict[str, Any]) -> None:
+    def on_files(self, job: Prepared, position: dict[str, Any]) -> None:
         """Take a batch of rows from files through all steps."""
-        self._take(rows, position=position)
+        self._take(job, position=position)
+
+    def clean_up(self, spark: SparkSession) -> None:
+        """Batches without rows, until no result is owed."""
+        while self.adaptation.owing_bytes:
+            self.adaptation.ask_for_cleanup()
+            self._take(self.prepare(no_rows(self.plan, spark)))
+
+    def end(self, spark: SparkSession) -> None:
+        """Show all that is still to be shown when the input is used up."""
+        if self.adaptation.settings.cleanup != "never":
+            self.clean_up(spark)
+        self.close_moments(spark, at_end=True)
 
     def close_moments(self, spark: SparkSession, *, at_end: bool = False) -> None:
         """A batch without rows, if it has something to show that waited for the watermark."""
         if is_due(self.plan, self.commit, at_end=at_end):
-            self._take(no_rows(self.plan, spark), at_end=at_end)
+            self._take(self.prepare(no_rows(self.plan, spark)), at_end=at_end)
 
     def _take(
         self,
-        rows: DataFrame,
+        job: Prepared,
         *,
         source_batch: int | None = None,
         position: dict[str, Any] | None = None,
         at_end: bool = False,
     ) -> None:
-        """Take rows in the wire's form through all steps."""
+        """Take a prepared batch through all steps."""
         last = self.commit
         batch = _Batch(
-            rows=rows,
+            job=job,
             number=last.batch + 1,
+            chores=self.adaptation.chores(last.workers),
             closing_us=closing_us(self.plan, last, at_end=at_end),
             source_batch=last.source_batch if source_batch is None else source_batch,
             position=last.position if position is None else position,
@@ -119,7 +173,10 @@ class Coordinator:
         )
         for step in self.steps:
             step(batch)
-        self.journal.add(self._done(batch))
+        done = self._done(batch)
+        self.journal.add(done)
+        for event in self.adaptation.after(self.commit, batch.reports, done.elapsed_ms):
+            self.journal.add(event)
 
     def publish_last(self, spark: SparkSession) -> None:
         """Show the last committed batch's results, unless that has been done.
@@ -158,45 +215,32 @@ class Coordinator:
                         hint="nothing was lost: start again once the cause is gone",
                     ) from fault
                 self.journal.add(BatchRetried(batch.number, reason))
+                # Run again, the same job would take up what earlier rounds have shuffled, and
+                # with it reports of files in the place that was staged for them then.
+                batch.job = self.prepare(batch.job.rows)
             else:
                 break
         reach("batch evaluated", batch.number)
 
     def _run_job(self, batch: _Batch) -> list[Report]:
-        """One Spark job: a split, a shuffle and a join per round; only reports come back."""
-        job = Job(
-            plan=self.plan,
+        """Give the orders, and have the prepared job carried out."""
+        if batch.job.assignments != self.commit.assignments:
+            batch.job = self.prepare(batch.job.rows)
+        path = batch.job.orders
+        Orders(
             commit=self.commit,
+            chores=batch.chores,
             closing_us=batch.closing_us,
-            checkpoint=self.checkpoint.folder,
-            incarnation=self.incarnation,
             results=batch.staged,
             late=batch.late_staged,
-        )
-        quiet(batch.rows.sparkSession, self.commit.workers)
-        sent: DataFrame | None = None
-        last = len(self.plan.rounds.rounds) - 1
-        for number in range(last):
-            schema = sent_schema(self.plan, number + 1)
-            sent = self._shuffled(batch, number, sent).mapInArrow(job.task(number), schema)
-        answers = self._shuffled(batch, last, sent).mapInArrow(job.task(last), REPORT).collect()
+        ).write(path)
+        answers = batch.job.answers.collect()
+        path.unlink()
         reports = [json.loads(row[0]) for row in answers]
         for report in reports:
             if "error" in report:
                 raise BraidError(report["error"], hint=report["hint"])
         return [Report.from_json(report) for report in reports]
-
-    def _shuffled(self, batch: _Batch, number: int, sent: DataFrame | None) -> DataFrame:
-        """A round's rows on their workers: those that enter, and those of the round before."""
-        rows = entering(self.plan, batch.rows, number)
-        if sent is not None:
-            onward = rehashed(self.plan, number, sent)
-            rows = onward if rows is None else onward.unionAll(rows)
-        assert rows is not None, "the first round has rows of its own, all others those sent"
-        slot = slot_expression(
-            self.plan, number, self.commit.assignments, self.anchor.slot_keys
-        )
-        return self.anchor.pin(rows.selectExpr("*", f"{slot} AS slot"))
 
     def _commit(self, batch: _Batch) -> None:
         idle = self.idleness.after([report.newest_us for report in batch.reports])
@@ -215,7 +259,7 @@ class Coordinator:
         reach("commit written", batch.number)
 
     def _publish(self, batch: _Batch) -> None:
-        self.publish_last(batch.rows.sparkSession)
+        self.publish_last(batch.job.rows.sparkSession)
         reach("publishing noted", batch.number)
 
     def _sweep(self, batch: _Batch) -> None:
@@ -240,15 +284,14 @@ class Coordinator:
 
     def _share(self, batch: _Batch, worker: int) -> WorkerShare:
         reports = [report for report in batch.reports if report.worker == worker]
-        runs = [run for ladder in self.commit.ladders[worker] for run in ladder]
         return WorkerShare(
             worker=worker,
             groups=sum(assignment.count(worker) for assignment in self.commit.assignments),
             input_rows=sum(report.input_rows for report in reports),
             output_rows=sum(report.output_rows for report in reports),
-            state_rows=sum(run.rows for run in runs),
-            memory_bytes=sum(run.length for run in runs if run.tier == MEMORY),
-            disk_bytes=sum(run.length for run in runs if run.tier == DISK),
+            state_rows=sum(run.rows for run in self.commit.runs(worker)),
+            memory_bytes=self.commit.bytes_in(MEMORY, worker),
+            disk_bytes=self.commit.bytes_in(DISK, worker),
             busy_ms=sum(report.busy_ms for report in reports),
             rebuilt_runs=sum(report.rebuilt_runs for report in reports),
             host=reports[-1].host,
@@ -272,12 +315,23 @@ class Coordinator:
             yield ProbeCount(who, names[state], asked, found)
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A batch's job, planned for certain assignments; it runs once its orders are written."""
+
+    rows: DataFrame  # in the wire's form
+    answers: DataFrame
+    orders: Path
+    assignments: tuple[tuple[int, ...], ...]
+
+
 @dataclass(slots=True)
 class _Batch:
     """A batch on its way through the steps."""
 
-    rows: DataFrame
+    job: Prepared
     number: int
+    chores: tuple[Chores, ...]
     closing_us: int | None
     source_batch: int
     position: dict[str, Any] | None

@@ -35,15 +35,23 @@ _SETTLED_S, _LONGEST_WAIT_S = 1.0, 30.0  # executors of an application turn up o
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """Where the workers are held; `slot_keys[i]` hashes to partition i."""
+    """Where the workers are held; `slot_keys[i]` hashes to partition i.
+
+    `held` is what batches join with: `frame`, with all that can be said of it said once.
+    """
 
     frame: DataFrame
+    held: DataFrame
     slot_keys: tuple[int, ...]
+
+    @classmethod
+    def of(cls, frame: DataFrame, slot_keys: tuple[int, ...]) -> Anchor:
+        """Hold the workers where a cached frame's partitions lie."""
+        return cls(frame, frame.select("slot").hint("shuffle_hash"), slot_keys)
 
     def pin(self, rows: DataFrame) -> DataFrame:
         """Rows with a column `slot`, on their workers' executors, without that column."""
-        columns = [name for name in rows.columns if name != "slot"]
-        return rows.join(self.frame.hint("shuffle_hash"), "slot").select(*columns)
+        return rows.join(self.held, "slot").drop("slot")
 
     def release(self) -> None:
         """Let go of the executors."""
@@ -56,14 +64,14 @@ def drop_anchor(spark: SparkSession, workers: int) -> Anchor:
     slot_keys = _slot_keys(spark, workers)
     executors = _executors(spark)
     if executors == 1:
-        return Anchor(_cached(spark, slot_keys), slot_keys)
+        return Anchor.of(_cached(spark, slot_keys), slot_keys)
     for nap_s in _NAPS_S:
         frame = _cached(spark, slot_keys, nap_s)
         if _most_on_one(frame) <= -(-workers // executors):
             break
         if nap_s < _NAPS_S[-1]:
             frame.unpersist(blocking=True)
-    return Anchor(frame, slot_keys)
+    return Anchor.of(frame, slot_keys)
 
 
 def _cached(spark: SparkSession, slot_keys: Sequence[int], nap_s: float = 0) -> DataFrame:

@@ -20,6 +20,7 @@ from braid.model.duration import parse_duration
 from braid.model.errors import BraidError
 from braid.model.expression import Column
 from braid.plan.explain import explain
+from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.files import FileStream, FolderReader, Shelf
 from braid.runtime.idleness import Idleness
@@ -208,18 +209,29 @@ class ContinuousQuery:
         late: str | os.PathLike[str] | None = None,
         events: str | os.PathLike[str] | None = None,
         available_now: bool = False,
+        memory: str | int | None = None,
+        overflow: str = "probe",
+        spill_policy: str = "least-productive",
+        spill_percent: float = 30,
+        cleanup: str = "end",
     ) -> Run:
         """Run the query in the background, from where the checkpoint stands.
 
         Folders are read until their files are used up; DataFrames until `stop`, or, with
         `available_now`, until what their sources have now is used up.
+
+        A worker whose state takes more than `memory` ("64KB", "2GB") pushes `spill_percent` of
+        it to disk, the groups that `spill_policy` prefers. With the overflow `probe` they are
+        joined there; with `defer`, what they owe is made by a clean-up.
         """
+        settings = memory_settings(memory, overflow, spill_policy, spill_percent, cleanup)
         workers = self._worker_count(workers)
         laid = self.plan(groups=groups, plan=plan, order=order)
         folder = Path(checkpoint).absolute()
         opened = Checkpoint.open(folder, _identity(laid), _first_commit(laid, workers))
         try:
-            return self._start(laid, opened, sink, workers, late, events, available_now)
+            options = laid, opened, sink, workers, late, events, available_now
+            return self._start(*options, settings)
         except BaseException:
             opened.close()
             raise
@@ -239,6 +251,7 @@ class ContinuousQuery:
         late: str | os.PathLike[str] | None,
         events: str | os.PathLike[str] | None,
         available_now: bool,
+        settings: MemorySettings,
     ) -> Run:
         last = checkpoint.last_commit()
         commit = reshared(last, [state.space for state in plan.rounds.states], workers)
@@ -252,6 +265,7 @@ class ContinuousQuery:
         reclaim_memory(checkpoint.folder)
         incarnation = f"{checkpoint.id}-{uuid.uuid4().hex[:8]}"
         anchor = drop_anchor(self.spark, workers)
+        adaptation = Adaptation(plan, settings, commit)
         coordinator = Coordinator(
             plan=plan,
             checkpoint=checkpoint,
@@ -261,6 +275,7 @@ class ContinuousQuery:
             sink=sink,
             late=late_sink,
             idleness=Idleness(len(plan.streams), self.idle_timeout_us),
+            adaptation=adaptation,
             journal=journal,
         )
 
@@ -270,7 +285,7 @@ class ContinuousQuery:
             checkpoint.close()
             journal.close()
 
-        run = Run(journal, close)
+        run = Run(journal, close, adaptation.ask_for_cleanup)
         _announce(coordinator, last)
         coordinator.publish_last(self.spark)
         checkpoint.sweep(commit)  # a batch that failed for a full disk must not fill it further
@@ -340,7 +355,8 @@ def _identity(plan: JoinPlan) -> Identity:
         for column in port.relation.columns
     )
     aliases = [stream.alias for stream in plan.query.streams]
-    shape = [f"{aliases[c.stream]}.{c.column} {plan.wire.types[c]}" for c in columns]
+    # Sorted, for the plan has a line of its own: another one must not look like other columns.
+    shape = sorted(f"{aliases[c.stream]}.{c.column} {plan.wire.types[c]}" for c in columns)
     shape.append(f"event time {plan.wire.event_time}")
     return Identity(plan.query.text, ", ".join(shape), plan.groups, plan.text)
 
@@ -348,7 +364,12 @@ def _identity(plan: JoinPlan) -> Identity:
 def _first_commit(plan: JoinPlan, workers: int) -> Commit:
     rounds = plan.rounds
     return first_commit(
-        len(plan.streams), len(rounds.spaces), len(rounds.states), plan.groups, workers
+        streams=len(plan.streams),
+        spaces=len(rounds.spaces),
+        states=len(rounds.states),
+        rounds=len(rounds.rounds),
+        groups=plan.groups,
+        workers=workers,
     )
 
 

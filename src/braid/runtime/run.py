@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from braid.events import Journal
-    from braid.runtime.coordinator import Coordinator
+    from braid.runtime.coordinator import Coordinator, Prepared
     from braid.runtime.files import Shelf
     from braid.state.names import NameList
 
@@ -68,8 +68,11 @@ class Feed(Protocol):
 class Run:
     """A query that has been started."""
 
-    def __init__(self, journal: Journal, close: Callable[[], None]) -> None:
+    def __init__(
+        self, journal: Journal, close: Callable[[], None], clean_up: Callable[[], None]
+    ) -> None:
         """Follow the events of `journal`; `close` lets go of what the run holds."""
+        self._clean_up = clean_up
         self._journal = journal
         self._close = close
         self._progress = Progress()
@@ -115,6 +118,10 @@ class Run:
         if ended:
             self._end("input used up")
         return ended
+
+    def cleanup(self) -> None:
+        """Have the results made that groups on disk owe, from the next batch on."""
+        self._clean_up()
 
     def stop(self) -> None:
         """End the run after the batch at hand; it can be continued from its checkpoint."""
@@ -162,23 +169,26 @@ class FolderFeed:
             with ThreadPoolExecutor(1) as ahead:
                 upcoming = self._take_next(ahead)
                 while upcoming is not None and not self._stopping.is_set():
-                    taken, rows = upcoming
-                    frame = rows.result()
+                    taken, prepared = upcoming
+                    job = prepared.result()
                     upcoming = self._take_next(ahead)
-                    self._coordinator.on_files(frame, self._names.append(taken))
+                    self._coordinator.on_files(job, self._names.append(taken))
             if not self._stopping.is_set():
-                self._coordinator.close_moments(self._spark, at_end=True)
+                self._coordinator.end(self._spark)
         except Exception as failure:
             self._failure = failure
 
     def _take_next(
         self, ahead: ThreadPoolExecutor
-    ) -> tuple[dict[str, list[str]], Future[DataFrame]] | None:
-        """The next files, which Spark looks at while it evaluates those before them."""
+    ) -> tuple[dict[str, list[str]], Future[Prepared]] | None:
+        """The next files, whose job Spark plans while it evaluates those before them."""
         if self._shelf.is_empty():
             return None
         taken = self._shelf.take()
-        return taken, ahead.submit(self._read, taken)
+        return taken, ahead.submit(self._prepare, taken)
+
+    def _prepare(self, taken: Mapping[str, list[str]]) -> Prepared:
+        return self._coordinator.prepare(self._read(taken))
 
     def wait(self, timeout_s: float | None) -> bool:
         """Wait for the thread; a failure in it is raised here."""
@@ -227,7 +237,7 @@ class SparkFeed:
                 return False
             with self._at_work:
                 if not self._stopping:
-                    self._coordinator.close_moments(self._spark, at_end=True)
+                    self._coordinator.end(self._spark)
                 self._stopping = True
             return True
         except Exception as fault:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from braid.plan.rounds import Port
 
 
+_FEW_STRETCHES = 16  # Spark reads and plans a short CASE faster than a list of all groups
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
     """One stream's way into one round, as text for Spark: asking it in Python takes longer."""
@@ -217,15 +220,22 @@ def slot_expression(
     A row that can never join goes where its task's other such rows go, only to be counted; so
     does a report.
     """
-    group = f"cast(shiftright(shiftrightunsigned(hash, 32) * {plan.groups}L, 32) AS int)"
+    group = f"shiftright(shiftrightunsigned(hash, 32) * {plan.groups}L, 32)"
     by_task = ",".join(map(str, slot_keys))
     cases = []
     ports = plan.rounds.rounds[number].ports
     for space in sorted({port.space for port in ports}):
         tags = ",".join(str(tag) for tag, port in enumerate(ports) if port.space == space)
-        by_group = ",".join(str(slot_keys[worker]) for worker in assignments[space])
-        cases.append(
-            f"WHEN at & {TAGS} IN ({tags}) THEN element_at(array({by_group}), {group} + 1)"
-        )
+        by_group = _looked_up(group, [slot_keys[worker] for worker in assignments[space]])
+        cases.append(f"WHEN at & {TAGS} IN ({tags}) THEN {by_group}")
     other = f"element_at(array({by_task}), spark_partition_id() % {len(slot_keys)} + 1)"
     return f"CASE {' '.join(cases)} ELSE {other} END"
+
+
+def _looked_up(place: str, values: Sequence[int]) -> str:
+    """`values[place]` as SQL: of few stretches of equal values, or of a list."""
+    ends = [end for end in range(1, len(values)) if values[end] != values[end - 1]]
+    if len(ends) < _FEW_STRETCHES:
+        cases = " ".join(f"WHEN {place} < {end} THEN {values[end - 1]}" for end in ends)
+        return f"CASE {cases} ELSE {values[-1]} END" if ends else str(values[-1])
+    return f"element_at(array({','.join(map(str, values))}), cast({place} AS int) + 1)"

@@ -6,12 +6,14 @@ or makes them again from the log.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
 import socket
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +22,9 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from braid.join.outgoing import sent_report
-from braid.join.worker import Step, evaluate
+from braid.join.worker import Step, evaluate, make_step
 from braid.model.errors import BraidError
+from braid.runtime.orders import Orders
 from braid.state.checkpoint import is_owned
 from braid.state.store import DISK, MEMORY, Ownership, RunStore
 
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from braid.join.plan import JoinPlan
-    from braid.state.commit import Commit
 
 REPORT = "report string"
 """The schema of what a task returns: one JSON object."""
@@ -40,15 +42,12 @@ _PREFIX = "braid-"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What the tasks of one batch have in common."""
+    """What the tasks of one batch have in common; all else they find in `orders`."""
 
     plan: JoinPlan
-    commit: Commit  # of the batch before
-    closing_us: int | None
     checkpoint: Path
     incarnation: str
-    results: Path
-    late: Path | None
+    orders: Path
 
     def task(
         self, number: int
@@ -59,8 +58,11 @@ class Job:
             context = TaskContext.get()
             assert context is not None, "a task runs inside Spark"
             worker = context.partitionId()
+            _freeze_imports()
+            orders = Orders.read(self.orders)
             try:
-                yield from evaluate(self._step(number, worker), self._stores(worker), batches)
+                step = self._step(orders, number, worker)
+                yield from evaluate(step, self._stores(orders, worker), batches)
             except BraidError as error:
                 # An error that a person can put right: retrying would only repeat it.
                 yield self._refusal(number, error)
@@ -75,32 +77,36 @@ class Job:
             return pa.RecordBatch.from_pydict({"report": [text]})
         return sent_report(self.plan.wire, later[0], text)
 
-    def _step(self, number: int, worker: int) -> Step:
-        return Step(
-            plan=self.plan,
-            batch=self.commit.batch + 1,
-            round=number,
+    def _step(self, orders: Orders, number: int, worker: int) -> Step:
+        return make_step(
+            self.plan,
+            orders.commit,
+            number=number,
             worker=worker,
-            watermark_us=self.commit.watermark_us,
-            newest_us=self.commit.newest_us,
-            closed_us=self.commit.closed_us,
-            closing_us=self.closing_us,
-            ladders=self.commit.ladders[worker],
-            results=self.results,
-            late=self.late,
+            closing_us=orders.closing_us,
+            chores=orders.chores[worker],
+            results=orders.results,
+            late=orders.late,
             host=f"{socket.gethostname()}/{executor_name()}",
         )
 
-    def _stores(self, worker: int) -> dict[int, RunStore]:
+    def _stores(self, orders: Orders, worker: int) -> dict[int, RunStore]:
         home = executor_home(self.checkpoint, self.incarnation)
         tiers = {tier: folder / str(worker) for tier, folder in home.items()}
         for folder in tiers.values():
             folder.mkdir(parents=True, exist_ok=True)
-        log, groups = self.checkpoint / "log", self.plan.groups
+        log, limit = self.checkpoint / "log", orders.chores[worker].memory_bytes
+        owned = [np.array(each) == worker for each in orders.commit.assignments]
         return {
-            space: RunStore(tiers, log, Ownership(groups, np.array(assignment) == worker))
-            for space, assignment in enumerate(self.commit.assignments)
+            space: RunStore(tiers, log, Ownership(self.plan.groups, mine), limit)
+            for space, mine in enumerate(owned)
         }
+
+
+@cache
+def _freeze_imports() -> None:
+    """PySpark collects garbage after every task: spare it the modules, once in a process."""
+    gc.freeze()
 
 
 def executor_name() -> str:

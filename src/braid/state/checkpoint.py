@@ -4,6 +4,7 @@
     lock            held by the process that runs the query
     commits/N.json  the commit record of batch N; the newest is the truth
     log/            the sections that it names
+    orders/         what workers are told about the batch at hand; nothing to keep
     published.json  the last batch whose results the sink has taken
     read.jsonl      the files read so far, where Braid reads folders itself
     spark/          Spark's own offsets, where Spark reads the sources
@@ -68,6 +69,11 @@ class Checkpoint:
         return self.folder / "log"
 
     @property
+    def orders(self) -> Path:
+        """The folder of what workers are told about the batches at hand."""
+        return self.folder / "orders"
+
+    @property
     def _commits(self) -> Path:
         return self.folder / "commits"
 
@@ -81,7 +87,8 @@ class Checkpoint:
         try:
             checkpoint = cls(folder, _identify(folder, identity, first), lock)
             with room_in(folder):
-                checkpoint.log.mkdir(exist_ok=True)  # a copy may lack a folder that was empty
+                for emptied in (checkpoint.log, checkpoint.orders):  # a copy may lack them
+                    emptied.mkdir(exist_ok=True)
             return checkpoint
         except BaseException:
             os.close(lock)
@@ -141,6 +148,8 @@ class Checkpoint:
         for path in self._commits.iterdir():
             if path.name != _commit_name(commit.batch):
                 path.unlink(missing_ok=True)
+        for path in self.orders.iterdir():
+            path.unlink(missing_ok=True)
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
@@ -184,6 +193,7 @@ def _refuse_foreign(folder: Path) -> None:
             "lock",
             "commits",
             "log",
+            "orders",
             _PUBLISHED,
         }
         strangers = {name for name in strangers if not name.endswith(PENDING)}

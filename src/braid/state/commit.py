@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from braid.state.generation import Generation
 from braid.state.runs import Ladder, Run, Section, ranges_of, sections_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -41,7 +42,8 @@ class Commit:
     """What a batch left behind.
 
     Moments up to `closed_us` have been dealt with, in a query that waits for moments to be
-    complete: rows for them come too late. `source_batch` is the number of the last batch that
+    complete: rows for them come too late. Rows from before the horizon under `purged_us` are
+    gone from the states of a round. `source_batch` is the number of the last batch that
     Spark brought; our own run ahead of it, for we have batches without rows too.
 
     `staged` is the folder that the workers wrote `parts` into; publishing them is the one thing
@@ -54,6 +56,8 @@ class Commit:
     newest_us: tuple[int | None, ...]  # by stream
     assignments: tuple[tuple[int, ...], ...]  # by space, by group: its worker
     ladders: tuple[tuple[Ladder, ...], ...]  # by worker, by state
+    generations: tuple[tuple[Generation, ...], ...]  # by worker, oldest first
+    purged_us: tuple[int | None, ...]  # by round
     closed_us: int | None = None
     staged: str = ""
     parts: tuple[Part, ...] = ()
@@ -70,11 +74,27 @@ class Commit:
     @property
     def state_rows(self) -> int:
         """Rows in all workers' state."""
-        return sum(r.rows for worker in self.ladders for ladder in worker for r in ladder)
+        return sum(run.rows for worker in range(self.workers) for run in self.runs(worker))
+
+    @property
+    def owes(self) -> bool:
+        """Whether results are yet to be made of rows that are all there."""
+        return any(generation.owes for own in self.generations for generation in own)
+
+    def runs(self, worker: int) -> Iterator[Run]:
+        """All runs of a worker."""
+        for ladder in self.ladders[worker]:
+            yield from ladder
+        for generation in self.generations[worker]:
+            yield from generation.runs.values()
+
+    def bytes_in(self, tier: str, worker: int) -> int:
+        """What a worker's files take in a tier."""
+        return sum(run.length for run in self.runs(worker) if run.tier == tier)
 
     def sections(self) -> set[Section]:
         """The log sections that recovery would read."""
-        return sections_of(ladder for worker in self.ladders for ladder in worker)
+        return sections_of([tuple(self.runs(worker)) for worker in range(self.workers)])
 
     def to_json(self) -> dict[str, Any]:
         """The record as a JSON object."""
@@ -88,6 +108,8 @@ class Commit:
                 [[run.to_json() for run in ladder] for ladder in worker]
                 for worker in self.ladders
             ],
+            "generations": [[each.to_json() for each in own] for own in self.generations],
+            "purged_us": list(self.purged_us),
             "staged": self.staged,
             "parts": [part.to_json() for part in self.parts],
             "late_staged": self.late_staged,
@@ -109,6 +131,10 @@ class Commit:
                 tuple(tuple(Run.from_json(run) for run in ladder) for ladder in worker)
                 for worker in data["ladders"]
             ),
+            generations=tuple(
+                tuple(Generation.from_json(each) for each in own) for own in data["generations"]
+            ),
+            purged_us=tuple(data["purged_us"]),
             staged=data["staged"],
             parts=tuple(Part(*part) for part in data["parts"]),
             late_staged=data["late_staged"],
@@ -118,7 +144,9 @@ class Commit:
         )
 
 
-def first_commit(streams: int, spaces: int, states: int, groups: int, workers: int) -> Commit:
+def first_commit(
+    streams: int, spaces: int, states: int, rounds: int, groups: int, workers: int
+) -> Commit:
     """The record before the first batch: no state, and equal shares of all spaces' groups."""
     return Commit(
         batch=BEFORE_FIRST,
@@ -126,6 +154,8 @@ def first_commit(streams: int, spaces: int, states: int, groups: int, workers: i
         newest_us=(None,) * streams,
         assignments=(equal_shares(groups, workers),) * spaces,
         ladders=(((),) * states,) * workers,
+        generations=((),) * workers,
+        purged_us=(None,) * rounds,
     )
 
 
@@ -142,13 +172,32 @@ def reshared(commit: Commit, spaces: Sequence[int], workers: int) -> Commit:
     """
     if workers == commit.workers:
         return commit
+    assignments = tuple(equal_shares(len(each), workers) for each in commit.assignments)
     return replace(
         commit,
-        assignments=tuple(
-            equal_shares(len(assignment), workers) for assignment in commit.assignments
-        ),
+        assignments=assignments,
         ladders=(tuple(_pooled(commit, s, space) for s, space in enumerate(spaces)),) * workers,
+        generations=tuple(
+            tuple(_reshared_generations(commit, assignments, worker))
+            for worker in range(workers)
+        ),
     )
+
+
+def _reshared_generations(
+    commit: Commit, assignments: Sequence[Sequence[int]], worker: int
+) -> Iterator[Generation]:
+    """What of all generations becomes a worker's, oldest first; without files, like runs."""
+    all_of_them = (each for of_one in commit.generations for each in of_one)
+    for each in sorted(all_of_them, key=lambda each: each.born):
+        owned = np.array(assignments[each.space]) == worker
+        mine = each.marks(len(owned)) & owned
+        if mine.any():
+            runs = {
+                state: replace(run, file=f"{run.file}-{worker}")
+                for state, run in each.runs.items()
+            }
+            yield replace(each, groups=ranges_of(mine), runs=runs)
 
 
 def _pooled(commit: Commit, state: int, space: int) -> Ladder:

@@ -24,9 +24,12 @@ PENDING = ".pending"
 """Suffix of a file that is still being written; one that a crash left may be removed."""
 
 
-def checksum(data: bytes | memoryview) -> str:
-    """A 64-bit digest of `data`, in hexadecimal; it finds damage, not forgery."""
-    return xxhash.xxh3_64_hexdigest(data)
+def checksum(*chunks: bytes | memoryview) -> str:
+    """A 64-bit digest of some bytes, in hexadecimal; it finds damage, not forgery."""
+    digest = xxhash.xxh3_64()
+    for chunk in chunks:
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 @contextmanager

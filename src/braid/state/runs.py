@@ -8,6 +8,7 @@ stored columns follow. Where run files live is `braid.state.store`'s business.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 HASH, TIME = 0, 1
 """The places of the two columns that every run has."""
+
+_STREAM_END = 64  # bytes, and more than it takes
 
 Hashes = NDArray[np.uint64]
 Times = NDArray[np.int64]
@@ -49,10 +52,9 @@ class Section:
         """The inverse of `to_json`."""
         return cls(*data[:5], *(tuple(map(tuple, without)) for without in data[5:]))
 
-    def lacking(self, *groups: int) -> Section:
+    def lacking(self, groups: NDArray[np.bool_]) -> Section:
         """The same bytes, in which the rows of these groups too do not count any more."""
-        gone = {*self.without, *((group, group + 1) for group in groups)}
-        return replace(self, without=tuple(sorted(gone)))
+        return replace(self, without=ranges_of(~self.counting(~groups)))
 
     def counting(self, owned: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Of the groups that someone owns, those whose rows in this section count."""
@@ -68,6 +70,7 @@ class Run:
 
     Invariant: the live rows of the run are the live rows of its sections that belong to the
     worker's groups. It may lack rows that its sections have, if no future row can reach them.
+    Behind its rows, a file on disk has a filter of their key hashes, at `filter_at`.
     """
 
     file: str
@@ -78,6 +81,7 @@ class Run:
     oldest_us: int
     newest_us: int
     backing: tuple[Section, ...]
+    filter_at: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """The run as a JSON object."""
@@ -90,6 +94,7 @@ class Run:
             "oldest_us": self.oldest_us,
             "newest_us": self.newest_us,
             "backing": [section.to_json() for section in self.backing],
+            "filter_at": self.filter_at,
         }
 
     @classmethod
@@ -149,22 +154,45 @@ def ranges_of(groups: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
     return tuple(zip(edges[::2], edges[1::2], strict=True))
 
 
-def slice_group(rows: pa.RecordBatch, group: int, groups: int) -> pa.RecordBatch:
-    """The rows of one group, as a slice of a sorted batch."""
-    hashes = hashes_of(rows)
-    lower, upper = group_bounds(group, groups)
-    first = int(np.searchsorted(hashes, np.uint64(lower), "left"))
-    if upper >= 1 << 64:
-        return rows.slice(first)
-    return rows.slice(first, int(np.searchsorted(hashes, np.uint64(upper), "left")) - first)
+def marked(ranges: Iterable[tuple[int, int]], groups: int) -> NDArray[np.bool_]:
+    """The inverse of `ranges_of`, of so many groups.
+
+    >>> marked([(0, 2), (3, 4)], 4)
+    array([ True,  True, False,  True])
+    """
+    marks = np.zeros(groups, bool)
+    for first, end in ranges:
+        marks[first:end] = True
+    return marks
+
+
+def of_groups(rows: pa.RecordBatch, groups: NDArray[np.bool_]) -> pa.RecordBatch:
+    """The rows of the groups that are marked."""
+    mask = groups[group_of(hashes_of(rows), len(groups))]
+    return rows if mask.all() else rows.filter(pa.array(mask))
+
+
+def group_counts(hashes: Hashes, groups: int) -> NDArray[np.int64]:
+    """How many of some sorted key hashes each group has."""
+    places = np.searchsorted(hashes, _group_starts(groups))
+    return np.diff(places, append=len(hashes))
+
+
+@cache
+def _group_starts(groups: int) -> Hashes:
+    """The smallest key hash of each group."""
+    return np.array([group_bounds(group, groups)[0] for group in range(groups)], np.uint64)
 
 
 def encode(rows: pa.RecordBatch) -> pa.Buffer:
     """A record batch as the bytes of an Arrow IPC stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_batch(rows)
-    return sink.getvalue()
+    # Of the size that is needed: a buffer that grows is copied each time.
+    most = rows.schema.serialize().size + pa.ipc.get_record_batch_size(rows) + _STREAM_END
+    buffer = pa.allocate_buffer(most)
+    with pa.FixedSizeBufferWriter(buffer) as sink:
+        with pa.ipc.new_stream(sink, rows.schema) as writer:
+            writer.write_batch(rows)
+        return buffer.slice(0, sink.tell())
 
 
 def decode(data: pa.Buffer) -> pa.RecordBatch:

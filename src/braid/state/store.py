@@ -8,12 +8,15 @@ said by the commit record (`braid.state.checkpoint`), never by what lies in a fo
 from __future__ import annotations
 
 import mmap
+import os
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from braid.model.errors import DamagedFile, StorageFull
+from braid.state.bloom import filter_of
 from braid.state.files import checksum, write_whole
 from braid.state.order import merge_rows
 from braid.state.runs import (
@@ -28,11 +31,12 @@ from braid.state.runs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
+
+    from braid.state.bloom import Words
 
 MEMORY, DISK = "memory", "disk"
 
@@ -59,17 +63,27 @@ class Ownership:
         return rows if mask.all() else rows.filter(pa.array(mask))
 
 
+class OpenRun(NamedTuple):
+    """A run with its rows at hand, and the filter of a file on disk."""
+
+    run: Run
+    rows: pa.RecordBatch
+    filter: Words | None = None
+
+
 @dataclass(slots=True)
 class RunStore:
     """Reads and writes the runs of one worker.
 
     `tiers` are folders that exist, tried in order when a run is written: what does not fit
-    into memory goes to disk.
+    into memory goes to disk. Within `limit_bytes` of memory there is room for work that can
+    wait; where there is such a limit, runs on disk are there to stay.
     """
 
     tiers: Mapping[str, Path]
     log: Path
     ownership: Ownership
+    limit_bytes: int | None = None
     rebuilt_runs: int = field(default=0, init=False)
 
     @staticmethod
@@ -87,34 +101,66 @@ class RunStore:
             backing=(),
         )
 
-    def write(self, run: Run, data: pa.Buffer) -> Run:
-        """Write a described run's file where there is room, and say where that was."""
-        tier = self._write_where_it_fits(run.file, data)
-        _verified.add(str(self.tiers[tier] / run.file))
-        return replace(run, tier=tier)
+    def write(self, run: Run, data: pa.Buffer, tier: str = MEMORY) -> Run:
+        """Write a described run's file where there is room, and say where that was.
 
-    def _write_where_it_fits(self, name: str, data: pa.Buffer) -> str:
+        On disk it gets a filter, if it is there to stay.
+        """
+        chunks = [memoryview(data)]
+        if tier == DISK and self.limit_bytes is not None:
+            words = filter_of(hashes_of(decode(data)))
+            padding = -data.size % words.itemsize
+            chunks += [memoryview(bytes(padding)), words.data.cast("B")]
+            run = replace(
+                run,
+                length=data.size + padding + words.nbytes,
+                checksum=checksum(*chunks),
+                filter_at=data.size + padding,
+            )
+        found = self._write_where_it_fits(run.file, chunks, tier)
+        _verified.add(str(self.tiers[found] / run.file))
+        return replace(run, tier=found)
+
+    def remove(self, run: Run) -> None:
+        """Remove a run's file; who has mapped it does not notice."""
+        if run.tier in self.tiers:
+            path = self.tiers[run.tier] / run.file
+            path.unlink(missing_ok=True)
+            _verified.discard(str(path))
+
+    def has_room(self, length: int) -> bool:
+        """Whether so many bytes more stay within the limit; files that nobody needs count."""
+        if self.limit_bytes is None or MEMORY not in self.tiers:
+            return True
+        with os.scandir(self.tiers[MEMORY]) as files:
+            used = sum(file.stat().st_size for file in files)
+        return used + length <= self.limit_bytes
+
+    def count_spilled(self, ladder: Ladder) -> int:
+        """How many runs, which come first, were put on disk for want of room within a limit."""
+        if self.limit_bytes is None:
+            return 0
+        return next((n for n, run in enumerate(ladder) if run.tier != DISK), len(ladder))
+
+    def _write_where_it_fits(self, name: str, chunks: Sequence[memoryview], wanted: str) -> str:
         *first_choices, last = self.tiers
-        for tier in first_choices:
+        for tier in first_choices if wanted != last else ():
             try:
-                write_whole(self.tiers[tier] / name, memoryview(data), durable=False)
+                write_whole(self.tiers[tier] / name, *chunks, durable=False)
             except StorageFull:
                 continue
             return tier
-        write_whole(self.tiers[last] / name, memoryview(data), durable=False)
+        write_whole(self.tiers[last] / name, *chunks, durable=False)
         return last
 
-    def open(self, run: Run, horizon_us: int | None) -> tuple[Run, pa.RecordBatch] | None:
+    def open(self, run: Run, horizon_us: int | None) -> OpenRun | None:
         """Map a run, or make it again from the log; None if nothing of it is alive any more.
 
         The answer's `Run` describes the file that is there now.
         """
-        rows = self._map(run)
-        if rows is not None:
-            return run, rows
-        return self._rebuild(run, horizon_us)
+        return self._map(run) or self._rebuild(run, horizon_us)
 
-    def _map(self, run: Run) -> pa.RecordBatch | None:
+    def _map(self, run: Run) -> OpenRun | None:
         path = str(self.tiers[run.tier] / run.file) if run.tier in self.tiers else ""
         try:
             data = pa.memory_map(path).read_buffer()
@@ -127,9 +173,12 @@ class RunStore:
             if checksum(memoryview(data)) != run.checksum:
                 return None
             _verified.add(path)
-        return decode(data)
+        words = None
+        if run.filter_at:
+            words = np.frombuffer(data, np.uint64, offset=run.filter_at)
+        return OpenRun(run, decode(data), words)
 
-    def _rebuild(self, run: Run, horizon_us: int | None) -> tuple[Run, pa.RecordBatch] | None:
+    def _rebuild(self, run: Run, horizon_us: int | None) -> OpenRun | None:
         parts = [
             self.ownership.within(section).keep(read_section(self.log, section), horizon_us)
             for section in run.backing
@@ -141,11 +190,11 @@ class RunStore:
         rows = merge_rows(parts)
         data = encode(rows)
         fresh = replace(self.describe(run.file, rows, data), backing=run.backing)
-        return self.write(fresh, data), rows
+        return OpenRun(self.write(fresh, data, run.tier or MEMORY), rows)
 
-    def remove_others(self, ladders: Iterable[Ladder]) -> None:
-        """Remove the files of runs that none of `ladders` has."""
-        wanted = {run.file for ladder in ladders for run in ladder}
+    def remove_others(self, runs: Iterable[Run]) -> None:
+        """Remove the files of all runs but these."""
+        wanted = {run.file for run in runs}
         for folder in self.tiers.values():
             for path in folder.iterdir():
                 if path.name not in wanted:

@@ -1,24 +1,26 @@
 """Inserting rows into a ladder and keeping it in shape: the decisions of `ladder`, carried out.
 
-Also taking a partition group out of the state and installing it elsewhere, which is how groups
-move between workers.
+Also taking partition groups out of a state, which is how they get to disk or to other workers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from braid.state.ladder import SEAL_SECTIONS, merge_from, most_dead, without_expired
 from braid.state.order import merge_rows
-from braid.state.runs import Ladder, Run, encode, group_of, hashes_of, slice_group, times_of
+from braid.state.runs import Ladder, Run, Section, encode, of_groups, times_of
+from braid.state.store import DISK, OpenRun
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from braid.state.log import LogFile
     from braid.state.store import RunStore
@@ -28,17 +30,10 @@ Tidy = Callable[[pa.RecordBatch], pa.RecordBatch]
 """What makes fewer rows of some that merge, without a difference to whoever probes them."""
 
 
-class OpenRun(NamedTuple):
-    """A run with its rows at hand."""
-
-    run: Run
-    rows: pa.RecordBatch
-
-
 def open_ladder(store: RunStore, ladder: Ladder, horizon_us: int | None) -> list[OpenRun]:
     """Map the runs that a row may still reach."""
     found = (store.open(run, horizon_us) for run in without_expired(ladder, horizon_us))
-    return [OpenRun(*pair) for pair in found if pair is not None]
+    return [opened for opened in found if opened is not None]
 
 
 @dataclass(slots=True)
@@ -69,17 +64,41 @@ class Upkeep:
         run = self._describe(fresh, data)
         run = replace(run, backing=(self.log.add(run, data),))
         kept.append(OpenRun(run, fresh))
-        first = merge_from(_runs(kept), horizon_us)
-        if first is not None:
-            return (*_runs(kept[:first]), self._merge(kept[first:], horizon_us, tidy))
+        spilled = self.store.count_spilled(_runs(kept))
+        first = merge_from(_runs(kept[spilled:]), horizon_us)
+        if first is not None and self._fits(kept[spilled + first :]):
+            older, merged = kept[: spilled + first], kept[spilled + first :]
+            return (*_runs(older), self._merge(merged, horizon_us, tidy))
         kept[-1] = OpenRun(self.store.write(run, data), fresh)
         return self._rewrite_dead(kept, horizon_us, tidy)
+
+    def _fits(self, pairs: Sequence[OpenRun]) -> bool:
+        """Whether there is room for the merged run beside those that it is made of."""
+        return self.store.has_room(sum(pair.run.length for pair in pairs))
+
+    def spill(
+        self, ladder: Sequence[OpenRun], groups: NDArray[np.bool_], horizon_us: int | None
+    ) -> list[OpenRun]:
+        """The ladder with some groups' rows on disk, where they are probed as before.
+
+        Runs there come first, and merge with one another only.
+        """
+        spilled = self.store.count_spilled(_runs(ladder))
+        left, gone = self.detach(ladder[spilled:], groups, horizon_us, DISK)
+        on_disk = [*ladder[:spilled], *([] if gone is None else [gone])]
+        first = merge_from(_runs(on_disk), horizon_us)
+        if first is not None:
+            parts = [alive(pair.rows, horizon_us) for pair in on_disk[first:]]
+            backing = [section for pair in on_disk[first:] for section in pair.run.backing]
+            merged = self.keep(parts, backing, DISK)
+            on_disk[first:] = [] if merged is None else [merged]
+        return on_disk + left
 
     def _rewrite_dead(
         self, ladder: list[OpenRun], horizon_us: int | None, tidy: Tidy | None
     ) -> Ladder:
         place = most_dead(_runs(ladder), horizon_us)
-        if place is None:
+        if place is None or not self._fits(ladder[place : place + 1]):
             return _runs(ladder)
         lean = self._merge(ladder[place : place + 1], horizon_us, tidy)
         return (*_runs(ladder[:place]), lean, *_runs(ladder[place + 1 :]))
@@ -89,60 +108,91 @@ class Upkeep:
     ) -> Run:
         """One run in place of several, without their dead rows."""
         living = [alive(pair.rows, horizon_us) for pair in pairs]
-        rows = merge_rows([part for part in living if part.num_rows])
-        rows = rows if tidy is None else tidy(rows)
-        data = encode(rows)
-        run = self._describe(rows, data)
-        backing = tuple(section for pair in pairs for section in pair.run.backing)
-        if len(backing) > SEAL_SECTIONS:
-            backing = (self.log.add(run, data),)
-        return self.store.write(replace(run, backing=backing), data)
+        backing = [section for pair in pairs for section in pair.run.backing]
+        merged = self.keep(living, backing, pairs[0].run.tier, tidy)
+        assert merged is not None, "a run that is all dead is dropped, not merged"
+        return merged.run
 
     def _describe(self, rows: pa.RecordBatch, data: pa.Buffer) -> Run:
         self._made += 1
         return self.store.describe(f"{self.token}-{self._made}", rows, data)
 
-    def take_group(
-        self, ladder: Sequence[OpenRun], group: int
-    ) -> tuple[Ladder, pa.RecordBatch | None]:
-        """Take one group's rows out of a stream's state: what is left, and what was taken.
+    def detach(
+        self,
+        ladder: Sequence[OpenRun],
+        groups: NDArray[np.bool_],
+        horizon_us: int | None,
+        tier: str,
+    ) -> tuple[list[OpenRun], OpenRun | None]:
+        """Take groups out of a state: what is left, and the living rows taken, as one run.
 
-        The log keeps the rows until their sections expire, but marks the group as gone, so
-        that making a lost run again does not bring it back.
+        What was taken is written first, so that a full disk leaves everything as it was.
         """
-        groups = self.store.ownership.groups
-        left: list[Run] = []
-        taken = []
-        for run, rows in ladder:
-            part = slice_group(rows, group, groups)
-            backing = tuple(section.lacking(group) for section in run.backing)
-            if not part.num_rows:
-                left.append(replace(run, backing=backing))
+        gone = self.keep(*self.part(ladder, groups, horizon_us), tier)
+        return self.without(ladder, groups), gone
+
+    @staticmethod
+    def part(
+        ladder: Sequence[OpenRun], groups: NDArray[np.bool_], horizon_us: int | None
+    ) -> tuple[list[pa.RecordBatch], list[Section]]:
+        """The living rows of some groups, and the sections that have them."""
+        rows = [alive(of_groups(pair.rows, groups), horizon_us) for pair in ladder]
+        sections = (section for pair in ladder for section in pair.run.backing)
+        return rows, [section.lacking(~groups) for section in sections]
+
+    def without(self, ladder: Sequence[OpenRun], groups: NDArray[np.bool_]) -> list[OpenRun]:
+        """A state without some groups.
+
+        The old files go before the new ones come, for there may be no room for both; should
+        the batch fail, they are made again from the log.
+        """
+        left = []
+        for pair in ladder:
+            run, rest = pair.run, of_groups(pair.rows, ~groups)
+            backing = tuple(section.lacking(groups) for section in run.backing)
+            if rest.num_rows == run.rows:
+                left.append(pair._replace(run=replace(run, backing=backing)))
                 continue
-            taken.append(part)
-            rest = rows.filter(pa.array(group_of(hashes_of(rows), groups) != group))
+            data = encode(rest)
+            self.store.remove(run)
             if rest.num_rows:
-                data = encode(rest)
                 lean = replace(self._describe(rest, data), backing=backing)
-                left.append(self.store.write(lean, data))
-        return tuple(left), merge_rows(taken) if taken else None
+                left.append(OpenRun(self.store.write(lean, data, run.tier), rest))
+        return left
 
-    def install_group(self, ladder: Ladder, rows: pa.RecordBatch) -> Ladder:
-        """Add the rows of a group that was taken elsewhere, as a run of their own.
-
-        Sections may have the same rows, if they stem from a time of fewer workers; from now on
-        only the new section's count.
-        """
-        groups = np.unique(group_of(hashes_of(rows), self.store.ownership.groups)).tolist()
+    def keep(
+        self,
+        parts: Sequence[pa.RecordBatch],
+        backing: Sequence[Section],
+        tier: str,
+        tidy: Tidy | None = None,
+    ) -> OpenRun | None:
+        """Sorted rows as one run, in a tier of choice; no run if there are no rows."""
+        parts = [part for part in parts if part.num_rows]
+        if not parts:
+            return None
+        rows = merge_rows(parts)
+        rows = rows if tidy is None else tidy(rows)
         data = encode(rows)
         run = self._describe(rows, data)
-        run = replace(run, backing=(self.log.add(run, data),))
-        others = (
-            replace(other, backing=tuple(section.lacking(*groups) for section in other.backing))
-            for other in ladder
-        )
-        # First in the ladder: its rows are old, and must not hold up the merging of new ones.
-        return (self.store.write(run, data), *others)
+        if len(backing) > SEAL_SECTIONS:
+            backing = [self.log.add(run, data)]
+        run = replace(run, backing=tuple(backing))
+        return OpenRun(self.store.write(run, data, tier), rows)
+
+
+def attach(ladder: Ladder, run: Run, groups: NDArray[np.bool_]) -> Ladder:
+    """A ladder with a run of groups that were detached elsewhere.
+
+    Its own sections may have the same rows, if they stem from a time of fewer workers; from now
+    on only the new run's count. It comes first: its rows are old, and must not hold up the
+    merging of new ones.
+    """
+    others = (
+        replace(other, backing=tuple(section.lacking(groups) for section in other.backing))
+        for other in ladder
+    )
+    return (run, *others)
 
 
 def alive(rows: pa.RecordBatch, horizon_us: int | None) -> pa.RecordBatch:

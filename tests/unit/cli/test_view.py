@@ -44,7 +44,7 @@ def shown(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 
     def show(*events: Event, before: tuple[Event, ...] = ()) -> str:
         journal = Journal()
-        run = Run(journal, lambda: None)
+        run = Run(journal, close=lambda: None, clean_up=lambda: None)
         for event in before:
             journal.add(event)
         with RunView(run):

@@ -68,6 +68,10 @@ def report(worker: int, *newest_us: int | None) -> Report:
         **counts,
         newest_us=newest_us,
         ladders={0: (), 1: ()},
+        generations={},
+        overflowed={},
+        loads={},
+        cleaned_rows=0,
         parts=(),
         late_parts=(),
         edges=(Edge(0, 1, 0, 7, 5),),
@@ -79,7 +83,7 @@ def report(worker: int, *newest_us: int | None) -> Report:
 def test_a_commit_takes_the_newest_rows_of_all_workers_whatever_their_order() -> None:
     plan = equal_join(2, 100)
     reports = [report(1, 50, None), report(0, 40, 30)]
-    commit = next_commit(plan, first_commit(2, 1, 2, 16, 2), reports)
+    commit = next_commit(plan, first_commit(2, 1, 2, 1, 16, 2), reports)
     assert (commit.batch, commit.newest_us, commit.watermark_us) == (0, (50, 30), 30)
 
 
@@ -90,7 +94,7 @@ def test_an_idle_stream_does_not_hold_the_watermark_back(
     idle: tuple[int, ...], watermark: int | None
 ) -> None:
     plan = equal_join(2, 100)
-    commit = next_commit(plan, first_commit(2, 1, 2, 16, 1), [report(0, 50, 30)], idle=idle)
+    commit = next_commit(plan, first_commit(2, 1, 2, 1, 16, 1), [report(0, 50, 30)], idle=idle)
     assert commit.watermark_us == watermark
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import threading
+
 import pytest
+from pyspark.logger import PySparkLogger
 
 from braid.model.errors import BraidError, StorageFull
-from braid.runtime.faults import explain_fault
+from braid.runtime.faults import explain_fault, unlogged
 
 FAILED = """An error occurred while calling o57.collectToPython.
 : org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading \
@@ -44,6 +48,20 @@ AssertionError: worker 1 was sent rows of a group it has not
 \tat org.apache.spark.api.python.BasePythonRunner
 """
 
+CAST = """An error occurred while calling o99.collectToPython.
+: org.apache.spark.SparkNumberFormatException: [CAST_INVALID_INPUT] The value '1. B' of the \
+type "STRING" cannot be cast to "INT" because it is malformed. Correct the value as per the \
+syntax, or change its target type. Use `try_cast` to tolerate malformed input and return NULL \
+instead. SQLSTATE: 22018
+== SQL (line 1, position 2) ==
+(cast(`name` AS INT) + 1) AS `x`
+ ^^^^^^^^^^^^^^^^^^^
+
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.invalidInputInCastToNumberError
+"""
+NO_SQL = """: org.apache.spark.SparkDateTimeException: [DATETIME_OVERFLOW] Datetime operation \
+overflow: add 1 to 9999-12-31. SQLSTATE: 22008"""
+
 
 @pytest.mark.parametrize(
     ("text", "told"),
@@ -65,6 +83,48 @@ def test_a_file_that_cannot_be_read_is_named_in_full_with_a_cure(text: str, told
 def test_a_file_that_spark_does_not_name_is_named_by_whoever_reads_it() -> None:
     error = explain_fault(Exception(MALFORMED), "/data/first.json")
     assert str(error).startswith("cannot read /data/first.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "cure"),
+    [
+        (
+            CAST,
+            "cannot compute cast(`name` AS INT): The value '1. B' of the type "
+            '"STRING" cannot be cast to "INT" because it is malformed',
+            "use `try_cast` to tolerate malformed input and return NULL instead",
+        ),
+        (
+            NO_SQL,
+            "cannot compute an expression: Datetime operation overflow: add 1 to 9999-12-31",
+            "filter out such rows before the query",
+        ),
+    ],
+)
+def test_a_value_that_an_expression_cannot_take_is_not_tried_again(
+    text: str, told: str, cure: str
+) -> None:
+    error = explain_fault(Exception(text))
+    assert isinstance(error, BraidError)
+    assert (error.message, error.hint) == (told, cure)
+
+
+def test_errors_that_we_show_are_logged_only_if_they_are_another_threads() -> None:
+    seen: list[str] = []
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
+    handler = logging.Handler()
+    handler.emit = lambda record: seen.append(record.getMessage())  # type: ignore[method-assign]
+    logger.addHandler(handler)
+    try:
+        with unlogged():
+            logger.error("ours")
+            other = threading.Thread(target=logger.error, args=["another's"])
+            other.start()
+            other.join()
+        logger.error("later")
+    finally:
+        logger.removeHandler(handler)
+    assert seen == ["another's", "later"]
 
 
 def test_a_full_disk_of_sparks_own_is_told_from_ours() -> None:

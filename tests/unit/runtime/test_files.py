@@ -3,10 +3,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from braid.model.errors import BraidError
-from braid.runtime.files import Shelf, files
+from braid.runtime.files import Shelf, arrow_schema, files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,3 +109,25 @@ def test_endings_in_any_case_name_their_format(tmp_path: Path) -> None:
 def test_a_batch_needs_a_file(tmp_path: Path) -> None:
     with pytest.raises(BraidError, match="at least 1"):
         files(tmp_path, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("0.csv", "k,ts,name\n1,2024-01-01 00:00:00.250+00:00,x\n"),
+        ("0.json", '{"k": 1, "ts": "2024-01-01 00:00:00.250+00:00", "name": "x"}\n'),
+        ("1.json", '{"k": 1, "ts": "2024-01-01T00:00:00Z", "name": "x"}\n'),
+        (
+            "2.json",
+            '{"k": 1, "ts": null, "name": "x"}\n{"k": 1, "ts": "2024-01-01T00:00:00"}\n',
+        ),
+    ],
+)
+def test_moments_are_known_for_what_they_are_without_spark(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    types = [pa.int64(), pa.timestamp("us", "UTC"), pa.string()]
+    assert arrow_schema(files(tmp_path)) == pa.schema(
+        zip(["k", "ts", "name"], types, strict=True)
+    )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 IDENTITY = Identity("SELECT 1", "a: v int64", 16, "(a b)")
-FIRST = first_commit(2, 1, 2, 16, 2)
+FIRST = first_commit(2, 1, 2, 1, 16, 2)
 
 
 def opened(folder: Path, identity: Identity = IDENTITY) -> Checkpoint:

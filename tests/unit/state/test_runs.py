@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.state.commit import Commit, Part, equal_shares, first_commit
+from braid.state.generation import Generation
 from braid.state.runs import (
     Run,
     Section,
@@ -18,8 +19,8 @@ from braid.state.runs import (
     group_bounds,
     group_of,
     hashes_of,
+    of_groups,
     ranges_of,
-    slice_group,
     times_of,
 )
 from tests.unit.state.making import random_rows, run_rows
@@ -50,6 +51,14 @@ runs = st.builds(
     st.lists(sections, max_size=3).map(tuple),
 )
 parts = st.builds(Part, st.text(max_size=5), st.integers(0), st.integers(0), st.text())
+generations = st.builds(
+    Generation,
+    space=st.integers(0, 3),
+    born=st.integers(0),
+    groups=ranges,
+    watermark_us=st.none() | times,
+    runs=st.dictionaries(st.integers(0, 3), runs, max_size=2),
+)
 commits = st.builds(
     Commit,
     batch=st.integers(-1),
@@ -62,6 +71,8 @@ commits = st.builds(
     ladders=st.lists(
         st.lists(st.lists(runs, max_size=2).map(tuple), max_size=2).map(tuple), max_size=2
     ).map(tuple),
+    generations=st.lists(st.lists(generations, max_size=2).map(tuple), max_size=2).map(tuple),
+    purged_us=st.lists(st.none() | times, max_size=2).map(tuple),
     staged=st.text(),
     parts=st.lists(parts, max_size=2).map(tuple),
     late_staged=st.text(),
@@ -114,7 +125,7 @@ def test_the_groups_tile_the_hash_space(groups: int) -> None:
 @pytest.mark.parametrize("groups", [1, 3, 16, 300])
 def test_the_slices_of_all_groups_are_the_run_in_order(groups: int) -> None:
     rows = random_rows(np.random.default_rng(3), 200, 0, 1000)
-    slices = [slice_group(rows, group, groups) for group in range(groups)]
+    slices = [of_groups(rows, np.arange(groups) == group) for group in range(groups)]
     for group, part in enumerate(slices):
         assert set(group_of(hashes_of(part), groups)) <= {group}
     assert pa.concat_batches(slices).equals(rows)
@@ -123,7 +134,7 @@ def test_the_slices_of_all_groups_are_the_run_in_order(groups: int) -> None:
 @pytest.mark.parametrize("edge", [0, 2**60 - 1, 2**60, 2**64 - 1])
 def test_a_row_at_the_edge_of_a_group_is_sliced_with_the_group_it_is_of(edge: int) -> None:
     rows = run_rows([edge], [0])
-    holders = [group for group in range(16) if slice_group(rows, group, 16).num_rows]
+    holders = [group for group in range(16) if of_groups(rows, np.arange(16) == group).num_rows]
     assert holders == group_of(np.array([edge], np.uint64), 16).tolist()
 
 
@@ -151,7 +162,7 @@ def test_ranges_name_just_the_marked_groups(marked: list[bool]) -> None:
 
 
 def test_what_a_section_lacks_does_not_count_whoever_owns_it() -> None:
-    section = Section("x.log", 0, 1, "", 1, ((0, 2),)).lacking(3)
+    section = Section("x.log", 0, 1, "", 1, ((0, 2),)).lacking(np.arange(5) == 3)
     assert section.counting(np.ones(5, np.bool_)).tolist() == [False, False, True, False, True]
     assert not section.counting(np.zeros(5, np.bool_)).any()
 
@@ -169,7 +180,7 @@ def test_equal_shares_are_contiguous_and_differ_by_one_group_at_most(
 
 
 def test_the_first_commit_has_no_state_and_all_groups() -> None:
-    commit = first_commit(streams=3, spaces=2, states=3, groups=16, workers=4)
+    commit = first_commit(streams=3, spaces=2, states=3, rounds=1, groups=16, workers=4)
     assert (commit.batch, commit.workers, commit.state_rows) == (-1, 4, 0)
     assert len(commit.assignments) == 2
     for assignment in commit.assignments:

@@ -11,7 +11,7 @@ from braid.model.errors import DamagedFile, StorageFull
 from braid.state import store as store_module
 from braid.state.log import LogFile
 from braid.state.runs import encode, group_of, hashes_of, times_of
-from braid.state.store import DISK, MEMORY, Ownership, RunStore
+from braid.state.store import DISK, MEMORY, OpenRun, Ownership, RunStore
 from tests.unit.state.making import (
     flip_bit,
     random_rows,
@@ -98,7 +98,7 @@ def test_an_undamaged_run_is_not_made_again(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     run, rows = stored_run(store)
     store_module._verified.clear()
-    assert store.open(run, None) == (run, rows)
+    assert store.open(run, None) == OpenRun(run, rows)
     assert store.rebuilt_runs == 0
 
 
@@ -138,10 +138,10 @@ def test_a_run_that_is_made_again_holds_the_owners_living_rows_alone(tmp_path: P
     (tmp_path / MEMORY / run.file).unlink()
     owned = np.arange(16) < 4
     store = store_in(tmp_path, Ownership(16, owned))
-    lacking = replace(run, backing=(run.backing[0].lacking(2),))
+    lacking = replace(run, backing=(run.backing[0].lacking(np.arange(16) == 2),))
     found = store.open(lacking, 300)
     assert found is not None
-    fresh, kept = found
+    fresh, kept = found.run, found.rows
     assert set(group_of(hashes_of(kept), 16)) == {0, 1, 3}
     assert times_of(kept).min() == fresh.oldest_us >= 300
     of_others = ~np.isin(group_of(hashes_of(rows), 16), [0, 1, 3])
@@ -178,7 +178,7 @@ def test_runs_go_to_disk_when_memory_is_full(tmp_path: Path) -> None:
             del opened
         assert tiers == [MEMORY] * 2 + [DISK] * 4
         assert {p.name for p in (tmp_path / MEMORY).iterdir()} == {"r0", "r1"}
-        store.remove_others([()])
+        store.remove_others([])
         assert stored_run(store, 1000, "r9")[0].tier == MEMORY
 
 
@@ -204,5 +204,5 @@ def test_files_of_runs_that_no_ladder_has_are_removed(tmp_path: Path) -> None:
     kept, _ = stored_run(store, name="kept")
     stored_run(store, name="dropped")
     (tmp_path / DISK / "x.123.pending").touch()
-    store.remove_others([(kept,), ()])
+    store.remove_others([kept])
     assert [p.name for tier in store.tiers.values() for p in tier.iterdir()] == ["kept"]

@@ -7,15 +7,15 @@ import pytest
 
 from braid.state.ladder import SEAL_SECTIONS
 from braid.state.log import LogFile
-from braid.state.runs import group_of, hashes_of
+from braid.state.runs import group_of
 from braid.state.store import MEMORY, Ownership, RunStore
-from braid.state.upkeep import Upkeep, open_ladder
+from braid.state.upkeep import Upkeep, attach, open_ladder
 from tests.unit.state.making import random_rows, run_rows, store_in
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from braid.state.runs import Ladder
+    from braid.state.runs import Ladder, Run
 
 GROUPS = 16
 
@@ -42,7 +42,7 @@ def contents(store: RunStore, ladder: Ladder, horizon_us: int | None = None) -> 
 
 
 def lose_all_runs(store: RunStore) -> None:
-    store.remove_others([()])
+    store.remove_others([])
 
 
 def owning(*groups: int) -> Ownership:
@@ -106,19 +106,19 @@ def test_a_group_that_was_taken_is_gone_and_stays_gone(tmp_path: Path, lost: boo
     store = store_in(tmp_path)
     before = grown(store, 7)
     rows = contents(store, before)
-    left, taken = upkeep_of(store, "move").take_group(open_ladder(store, before, None), 5)
+    left, taken = detached(store, before, 5)
     assert taken is not None
-    assert set(group_of(hashes_of(taken), GROUPS)) == {5}
     if lost:
         lose_all_runs(store)
-    moved = [tuple(row.values()) for row in taken.to_pylist()]
+    moved = contents(store, (taken,))
+    assert {group_of(np.array([row[0]], np.uint64), GROUPS)[0] for row in moved} == {5}
     assert sorted(contents(store, left) + moved) == rows
 
 
 def test_a_group_without_rows_can_be_taken(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     ladder = upkeep_of(store, "0").insert([], run_rows([1, 2], [10, 20]), None)
-    left, taken = upkeep_of(store, "move").take_group(open_ladder(store, ladder, None), 9)
+    left, taken = detached(store, ladder, 9)
     assert taken is None
     assert contents(store, left) == contents(store, ladder)
 
@@ -126,44 +126,49 @@ def test_a_group_without_rows_can_be_taken(tmp_path: Path) -> None:
 def test_taking_all_of_a_runs_rows_leaves_no_run(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     ladder = upkeep_of(store, "0").insert([], run_rows([1, 2], [10, 20]), None)
-    left, taken = upkeep_of(store, "move").take_group(open_ladder(store, ladder, None), 0)
+    left, taken = detached(store, ladder, 0)
     assert left == ()
     assert taken is not None
-    assert taken.num_rows == 2
+    assert taken.rows == 2
 
 
 @pytest.mark.parametrize("lost", [False, True])
 def test_a_group_goes_and_comes_back_without_a_row_more_or_less(
     tmp_path: Path, lost: bool
 ) -> None:
-    for name in "ab":
-        (tmp_path / name).mkdir()
-    home, away = store_in(tmp_path / "a"), store_in(tmp_path / "b")
+    home = store_in(tmp_path)
+    (tmp_path / "away").mkdir()
+    away = RunStore({MEMORY: tmp_path / "away"}, home.log, home.ownership)
     ladder = grown(home, 6)
     rows = contents(home, ladder)
     for trip in range(3):
-        ladder, there = moved(home, away, ladder, (), f"go-{trip}")
+        ladder, there = moved(home, ladder, (), f"go-{trip}")
         if lost:
             lose_all_runs(home)
             lose_all_runs(away)
         assert sorted(contents(home, ladder) + contents(away, there)) == rows
-        there, ladder = moved(away, home, there, ladder, f"back-{trip}")
+        there, ladder = moved(away, there, ladder, f"back-{trip}")
         if lost:
             lose_all_runs(home)
         assert contents(home, ladder) == rows
         assert there == ()
 
 
-def moved(
-    giver: RunStore, taker: RunStore, given: Ladder, had: Ladder, token: str
-) -> tuple[Ladder, Ladder]:
-    """Both ladders after group 3 has moved."""
-    upkeep = upkeep_of(taker, token)
-    left, taken = upkeep_of(giver, token).take_group(open_ladder(giver, given, None), 3)
-    assert taken is not None
-    installed = upkeep.install_group(had, taken)
+def detached(
+    store: RunStore, ladder: Ladder, group: int, token: str = "move"
+) -> tuple[Ladder, Run | None]:
+    """What is left of a ladder, and the run of a group that was taken out of it."""
+    upkeep, opened = upkeep_of(store, token), open_ladder(store, ladder, None)
+    left, taken = upkeep.detach(opened, np.arange(GROUPS) == group, None, MEMORY)
     upkeep.log.write()
-    return left, installed
+    return tuple(pair.run for pair in left), None if taken is None else taken.run
+
+
+def moved(giver: RunStore, given: Ladder, had: Ladder, token: str) -> tuple[Ladder, Ladder]:
+    """Both ladders after group 3 has moved."""
+    left, taken = detached(giver, given, 3, token)
+    assert taken is not None
+    return left, attach(had, taken, np.arange(GROUPS) == 3)
 
 
 def test_an_installed_group_counts_once_though_an_older_section_has_it_too(
@@ -176,11 +181,9 @@ def test_an_installed_group_counts_once_though_an_older_section_has_it_too(
     giver = RunStore({MEMORY: tmp_path / MEMORY}, one.log, owning(*range(8)))
     (tmp_path / "other").mkdir()
     taker = RunStore({MEMORY: tmp_path / "other"}, one.log, owning(*range(8, 16)))
-    left, taken = upkeep_of(giver, "x").take_group(open_ladder(giver, ladder, None), 5)
+    left, taken = detached(giver, ladder, 5)
     assert taken is not None
-    upkeep = upkeep_of(taker, "y")
-    installed = upkeep.install_group(ladder, taken)
-    upkeep.log.write()
+    installed = attach(ladder, taken, np.arange(GROUPS) == 5)
     taker.ownership = owning(5, *range(8, 16))
     giver.ownership = owning(*(g for g in range(8) if g != 5))
     both = contents(giver, left) + contents(taker, installed)

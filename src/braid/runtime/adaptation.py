@@ -1,0 +1,197 @@
+"""What the driver does about memory: count, freeze, ask the strategy, vet, and give chores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from braid.adapt.checks import require_known
+from braid.adapt.guard import vet
+from braid.adapt.proposal import Spill
+from braid.adapt.sizes import parse_size
+from braid.adapt.statistics import WorkerLoad
+from braid.adapt.strategy.spill_only import SpillOnly
+from braid.adapt.tally import Tally
+from braid.events import CleanedUp, Refused, Spilled
+from braid.join.chores import Chores
+from braid.state.runs import ranges_of
+from braid.state.store import DISK, MEMORY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from braid.adapt.strategy.contract import Strategy
+    from braid.events import Event
+    from braid.join.plan import JoinPlan
+    from braid.join.report import Report
+    from braid.state.commit import Commit
+
+_MARK = 0.9  # of the budget: sizes are estimates, and a batch comes on top
+_SLICE_BYTES = 8 << 20  # what a worker cleans up in a batch, if its budget is not larger
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySettings:
+    """A worker's budget, what becomes of state beyond it, and when results owed are made.
+
+    With `defers`, groups on disk are not probed, and owe results until they are cleaned up: at
+    the `end` of the input, when a worker is `idle` enough to have room too, or `never` unless
+    they must.
+    """
+
+    memory_bytes: int | None = None
+    defers: bool = True
+    strategy: Strategy = field(default_factory=SpillOnly)
+    cleanup: str = "end"
+
+
+def memory_settings(
+    memory: str | int | None, overflow: str, policy: str, percent: float, cleanup: str
+) -> MemorySettings:
+    """What a user asked for, checked."""
+    require_known("overflow", overflow, ("probe", "defer"))
+    require_known("time of clean-up", cleanup, ("end", "idle", "never"))
+    return MemorySettings(
+        memory_bytes=parse_size(memory) if isinstance(memory, str) else memory,
+        defers=overflow == "defer",
+        strategy=SpillOnly(k=percent, theta_m=_MARK, order=policy),
+        cleanup=cleanup,
+    )
+
+
+class Adaptation:
+    """The account of all groups, and what is to be done in the next batch."""
+
+    def __init__(self, plan: JoinPlan, settings: MemorySettings, commit: Commit) -> None:
+        """Begin with nothing to do; what is on disk may owe something, as far as we know."""
+        self.plan, self.settings = plan, settings
+        self.strategy = settings.strategy
+        self.tally = Tally(dict.fromkeys(range(len(plan.rounds.spaces)), plan.groups))
+        self.spills: dict[int, Spill] = {}
+        self.loads: list[WorkerLoad] = []
+        self.owing_bytes = sum(each.length for own in commit.generations for each in own)
+        self.wanted = False
+        self.elapsed_ms = 0
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether there is a budget to keep to."""
+        return self.settings.memory_bytes is not None
+
+    def chores(self, workers: int) -> tuple[Chores, ...]:
+        """What each worker is to do in the next batch."""
+        return tuple(self._chores(worker) for worker in range(workers))
+
+    def _chores(self, worker: int) -> Chores:
+        spill = self.spills.get(worker)
+        return Chores(
+            defers=self.is_bounded and self.settings.defers,
+            spill={} if spill is None else {s: _ranges(g) for s, g in spill.groups.items()},
+            clean_bytes=self._clean_bytes(worker),
+            memory_bytes=self.settings.memory_bytes,
+            counts=self.is_bounded,
+        )
+
+    def _clean_bytes(self, worker: int) -> int:
+        """How much a worker is to clean up; while it spills, nothing."""
+        if worker in self.spills or not self.owing_bytes:
+            return 0
+        budget = self.settings.memory_bytes
+        if self.wanted:
+            return max(budget or 0, _SLICE_BYTES)
+        load = next((each for each in self.loads if each.worker == worker), None)
+        if self.settings.cleanup != "idle" or load is None or budget is None:
+            return 0
+        return max(0, budget // 2 - load.memory_bytes)
+
+    def after(
+        self, commit: Commit, reports: Sequence[Report], elapsed_ms: int
+    ) -> Iterator[Event]:
+        """Take a batch into account, and decide about the next; what came of the last order."""
+        yield from self._outcome(commit.batch, reports)
+        accounts = [each for report in reports for each in report.overflowed.values()]
+        self.owing_bytes = sum(each.owing_bytes for each in accounts)
+        self.wanted = self.wanted and self.owing_bytes > 0
+        self.spills = {}
+        if not self.is_bounded:
+            return
+        self.elapsed_ms += elapsed_ms
+        self._count(commit.batch, reports)
+        self.loads = [self._load(commit, reports, w, elapsed_ms) for w in range(commit.workers)]
+        snapshot = self.tally.snapshot(
+            commit.batch,
+            self.elapsed_ms,
+            self.loads,
+            dict(enumerate(commit.assignments)),
+            defer=self.settings.defers,
+        )
+        self.strategy, proposals = self.strategy.decide(snapshot)
+        verdict = vet(proposals, snapshot)
+        self.spills = {
+            each.worker: each for each in verdict.accepted if isinstance(each, Spill)
+        }
+        for refusal in verdict.refused:
+            yield Refused(commit.batch, str(refusal.proposal), refusal.reason)
+
+    def _count(self, batch: int, reports: Sequence[Report]) -> None:
+        self.tally.begin()
+        for report in reports:
+            for space, loads in report.loads.items():
+                self.tally.count(space, batch, loads.groups, loads.rows, loads.results)
+                self.tally.measure(
+                    space, loads.groups, loads.memory_bytes, loads.disk_bytes, loads.rows
+                )
+
+    def _load(
+        self, commit: Commit, reports: Sequence[Report], worker: int, elapsed_ms: int
+    ) -> WorkerLoad:
+        mine = [report for report in reports if report.worker == worker]
+        busy_ms = sum(report.busy_ms for report in mine)
+        return WorkerLoad(
+            worker=worker,
+            memory_bytes=commit.bytes_in(MEMORY, worker),
+            disk_bytes=commit.bytes_in(DISK, worker),
+            budget_bytes=self.settings.memory_bytes,
+            busy_ms=busy_ms,
+            idle_ms=max(0, elapsed_ms - busy_ms),
+            input_rows=sum(report.input_rows for report in mine),
+            output_rows=sum(report.output_rows for report in mine),
+            movable=False,
+        )
+
+    def _outcome(self, batch: int, reports: Sequence[Report]) -> Iterator[Event]:
+        """What became of the orders of this batch."""
+        for report in reports:
+            for space, account in report.overflowed.items():
+                order = self.spills.get(report.worker)
+                if account.spilled_groups or account.refusal:
+                    yield Spilled(
+                        batch=batch,
+                        worker=report.worker,
+                        space=space,
+                        groups=account.spilled_groups,
+                        bytes=account.spilled_bytes,
+                        reason=account.refusal or (order.reason if order else ""),
+                        numbers=dict(order.numbers) if order else {},
+                    )
+                if account.cleaned_groups:
+                    yield CleanedUp(
+                        batch=batch,
+                        worker=report.worker,
+                        space=space,
+                        groups=account.cleaned_groups,
+                        results=report.cleaned_rows,
+                        owing_bytes=account.owing_bytes,
+                    )
+
+    def ask_for_cleanup(self) -> None:
+        """Have all that is owed made in the next batches."""
+        self.wanted = True
+
+
+def _ranges(groups: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    marks = np.zeros(max(groups) + 1, bool)
+    marks[list(groups)] = True
+    return ranges_of(marks)

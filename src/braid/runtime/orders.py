@@ -1,0 +1,51 @@
+"""What the workers are told about a batch, in a file that they read when its job runs.
+
+So the job itself can be planned while the batches ahead of it still run, when none of this is
+known. The file is of no use to anyone after the batch, and is not part of what recovery reads.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from braid.join.chores import Chores
+from braid.state.commit import Commit
+from braid.state.files import write_whole
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """The state to start from, what to do about it, and where results and late rows go."""
+
+    commit: Commit  # of the batch before
+    chores: tuple[Chores, ...]  # by worker
+    closing_us: int | None
+    results: Path
+    late: Path | None
+
+    def write(self, path: Path) -> None:
+        """Let the workers know."""
+        text = json.dumps(
+            {
+                "commit": self.commit.to_json(),
+                "chores": [each.to_json() for each in self.chores],
+                "closing_us": self.closing_us,
+                "results": str(self.results),
+                "late": None if self.late is None else str(self.late),
+            }
+        )
+        write_whole(path, text.encode(), durable=False)
+
+    @classmethod
+    def read(cls, path: Path) -> Orders:
+        """What was written."""
+        data = json.loads(path.read_bytes())
+        return cls(
+            commit=Commit.from_json(data["commit"]),
+            chores=tuple(map(Chores.from_json, data["chores"])),
+            closing_us=data["closing_us"],
+            results=Path(data["results"]),
+            late=None if data["late"] is None else Path(data["late"]),
+        )
