@@ -18,13 +18,16 @@ import xxhash
 
 from braid.join.chores import Chores
 from braid.join.closing import closing_us
+from braid.join.moves import begin_move
 from braid.join.outcome import next_commit
 from braid.join.outgoing import hashed_slots
 from braid.join.report import Report
 from braid.join.wire import NULL_KEY, NULL_TIME, REPORT, TAG_BITS, TAGS
 from braid.join.worker import evaluate, make_step
 from braid.state.checkpoint import Checkpoint, Identity
-from braid.state.commit import Commit, first_commit, reshared
+from braid.state.commit import Commit, first_commit
+from braid.state.moving import installed, reactivated, settled
+from braid.state.resharing import reshared
 from braid.state.runs import group_of
 from braid.state.store import DISK, MEMORY, Ownership, RunStore
 
@@ -32,8 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from braid.join.chores import Ranges
     from braid.join.plan import JoinPlan
     from braid.plan.rounds import Round
+    from braid.state.move import Move
 
 
 def spark_hash(kind: pa.DataType, value: Any) -> int:
@@ -151,7 +156,9 @@ class Engine:
         )
         self.checkpoint = Checkpoint.open(self.folder / "checkpoint", identity, first)
         spaces = [state.space for state in plan.rounds.states]
-        self.commit: Commit = reshared(self.checkpoint.last_commit(), spaces, self.workers)
+        self.commit: Commit = reshared(
+            settled(self.checkpoint.last_commit()), spaces, self.workers
+        )
 
     def restart(self, workers: int | None = None) -> Engine:
         """Forget everything but the checkpoint and the results so far."""
@@ -178,10 +185,10 @@ class Engine:
             space: RunStore(
                 tiers,
                 self.checkpoint.log,
-                Ownership(self.plan.groups, np.array(assignment) == worker),
+                Ownership(self.plan.groups, self.commit.owned(space, worker)),
                 self.chores.memory_bytes,
             )
-            for space, assignment in enumerate(self.commit.assignments)
+            for space in range(len(self.commit.assignments))
         }
 
     def batch(
@@ -238,6 +245,21 @@ class Engine:
             for number, share in enumerate(shares):
                 share.append(batch.filter(pa.array(worker == number)))
         return shares
+
+    def move(self, space: int, groups: Ranges, sender: int, receiver: int) -> None:
+        """Have groups taken out by the next batch."""
+        self.commit = begin_move(self.plan, self.commit, space, groups, sender, receiver)
+
+    def arrive(self, move: Move, *, with_files: bool) -> None:
+        """Give groups that were taken out to their receiver, as files or from the log."""
+        assert move.runs is not None
+        arrived = {}
+        for state, run in move.runs.items() if with_files else ():
+            found = self.stores(move.sender)[move.space].find(run)
+            if found is not None:
+                store = self.stores(move.receiver)[move.space]
+                arrived[state] = installed(store, run, found.rows)
+        self.commit = reactivated(self.commit, move, arrived)
 
     def all_results(self) -> pa.Table:
         return pa.concat_tables(self.results)

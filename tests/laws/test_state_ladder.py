@@ -54,7 +54,7 @@ class Stream:
         log = LogFile(self.folder / "log" / f"{number}.log")
         before = {run.file for run in self.ladder}
         self.ladder = Upkeep(self.store, log, str(number)).insert(opened, rows, self.horizon_us)
-        self.store.remove_others(self.ladder)
+        self.store.remove_others({run.file for run in self.ladder})
         fresh = [run.rows for run in self.ladder if run.file not in before]
         self.written_rows.append(sum(fresh))
 

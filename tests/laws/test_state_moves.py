@@ -1,27 +1,25 @@
 """Whatever moves between workers, however often and whatever is lost meanwhile: exact results.
 
-Groups move as in production: detached from one worker's real ladders, attached to another's,
-and committed; the log has their rows all the while.
+Groups move as in production: taken out of one worker's real ladders by a batch, given to
+another worker some batches later, while their rows wait; the log has it all.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from braid.state.log import LogFile
-from braid.state.store import MEMORY
-from braid.state.upkeep import Upkeep, attach, open_ladder
 from tests.engine import Engine
 from tests.oracle.answers import counted, oracle
 from tests.unit.state.making import equal_join, generator, quick_folder, stream_rows
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from braid.join.plan import JoinPlan
 
 GROUPS = 16
@@ -45,9 +43,15 @@ class LoseRuns:
     share: float
 
 
-Happening = Move | Restart | LoseRuns
+@dataclass(frozen=True)
+class Arrive:
+    with_files: bool
+
+
+Happening = Move | Arrive | Restart | LoseRuns
 happenings = st.one_of(
     st.builds(Move, st.integers(0, GROUPS - 1), st.integers(0, 5)),
+    st.builds(Arrive, st.booleans()),
     st.builds(Restart, st.integers(1, 5)),
     st.builds(LoseRuns, st.sampled_from([0.3, 1.0])),
 )
@@ -76,6 +80,10 @@ def test_groups_that_move_between_workers_leave_results_exact(
             arrived.append(next_rows(plan, random, number))
             engine.batch(arrived[-1])
             assert_nothing_is_held_twice(engine, arrived)
+        engine.batch({})
+        arrive(engine, with_files=True)
+        engine.batch({})
+        assert not any(engine.commit.waiting)
         rows = tuple(pa.concat_tables(batch[s] for batch in arrived) for s in plan.streams)
         assert counted(engine.all_results()) == counted(oracle(plan.query, rows, "ts"))
         engine.checkpoint.close()
@@ -93,48 +101,33 @@ def happen(engine: Engine, event: Happening, random: np.random.Generator) -> Eng
     match event:
         case Move(group, to):
             move_group(engine, group, to % engine.workers)
+        case Arrive(with_files):
+            arrive(engine, with_files)
         case Restart(workers):
             return engine.restart(workers)
         case LoseRuns(share):
-            for path in sorted(engine.folder.glob("memory/*/*")):
+            for path in sorted(engine.folder.glob("[md]*/*/*")):
                 if random.random() < share:
                     path.unlink()
     return engine
 
 
 def move_group(engine: Engine, group: int, to: int) -> None:
-    """Relocate one group between two batches, and commit that."""
-    commit, plan = engine.commit, engine.plan
-    (assigned,) = commit.assignments
-    giver_id = assigned[group]
-    if giver_id == to:
-        return
-    giver, moving = _upkeep(engine, giver_id, group), np.arange(plan.groups) == group
-    ladders = [list(of_worker) for of_worker in commit.ladders]
-    for stream in plan.streams:
-        horizon_us = plan.horizon_us(plan.rounds.states[stream], commit.watermark_us)
-        opened = open_ladder(giver.store, ladders[giver_id][stream], horizon_us)
-        left, taken = giver.detach(opened, moving, horizon_us, MEMORY)
-        ladders[giver_id][stream] = tuple(pair.run for pair in left)
-        if taken is not None:
-            ladders[to][stream] = attach(ladders[to][stream], taken.run, moving)
-    giver.log.write()
-    assignment = tuple(to if g == group else w for g, w in enumerate(assigned))
-    engine.commit = replace(
-        commit, assignments=(assignment,), ladders=tuple(map(tuple, ladders))
-    )
-    engine.checkpoint.write(engine.commit)
-    engine.checkpoint.sweep(engine.commit)
+    """Send one group away with the next batch, unless its worker sends another one."""
+    giver = engine.commit.assignments[0][group]
+    busy = {move.sender for move in engine.commit.moves if move.runs is None}
+    if giver != to and giver not in busy and not is_moving(engine, group):
+        engine.move(0, ((group, group + 1),), giver, to)
 
 
-def _upkeep(engine: Engine, worker: int, group: int) -> Upkeep:
-    moves = len(list(engine.folder.glob("moves/*")))
-    (engine.folder / "moves").mkdir(exist_ok=True)
-    (engine.folder / "moves" / str(moves)).touch()
-    token = f"move-{moves}-{group}-{worker}"
-    return Upkeep(
-        engine.stores(worker)[0], LogFile(engine.checkpoint.log / f"{token}.log"), token
-    )
+def is_moving(engine: Engine, group: int) -> bool:
+    return any(move.marks(GROUPS)[group] for move in engine.commit.moves)
+
+
+def arrive(engine: Engine, with_files: bool) -> None:
+    for move in engine.commit.moves:
+        if move.runs is not None:
+            engine.arrive(move, with_files=with_files)
 
 
 def assert_nothing_is_held_twice(engine: Engine, arrived: list[dict[int, pa.Table]]) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.join.chores import Chores
 from braid.plan.tree import all_trees, default_tree
+from braid.state.runs import ranges_of
 from tests.engine import Engine
 from tests.oracle.answers import prepared
 from tests.oracle.queries import Case, cases
@@ -40,12 +43,41 @@ def random_chores(chance: Random, plan: JoinPlan, defers: bool, memory: int | No
     )
 
 
+def with_workers(case: Case, chance: Random) -> Case:
+    """The case on two workers or more, with fewer restarts, so that moves can end."""
+    groups = max(case.groups, 2)
+    restarts = (chance.choice([0, 0, 0, n and max(2, n)]) for n in case.restarts)
+    workers = min(max(2, case.workers), 4, groups)
+    return replace(case, groups=groups, workers=workers, restarts=tuple(restarts))
+
+
+def random_moves(chance: Random, engine: Engine) -> int:
+    """Let some groups arrive, and send others away; how many moves began."""
+    for move in engine.commit.moves:
+        if chance.random() < 0.4:
+            engine.arrive(move, with_files=chance.random() < 0.7)
+    plan, began = engine.plan, 0
+    for space in filter(plan.may_wait, range(len(plan.rounds.spaces))):
+        sender, receiver = chance.sample(range(engine.workers), 2)
+        marks = np.array(engine.commit.assignments[space]) == sender
+        if chance.random() < 0.5:
+            marks &= np.array([chance.random() < 0.5 for _ in marks])
+        for each in (each for own in engine.commit.generations for each in own):
+            if each.space == space:
+                marks &= ~each.marks(plan.groups)
+        if {sender, receiver} & engine.commit.moving or not marks.any():
+            continue
+        engine.move(space, ranges_of(marks), sender, receiver)
+        began += 1
+    return began
+
+
 def results(
     case: Case, plan: JoinPlan, chance: Random, defers: bool
-) -> tuple[Counter[tuple[Any, ...]], int, int]:
-    """All results; how many of them were owed; and how often a group was pushed out."""
+) -> tuple[Counter[tuple[Any, ...]], int, int, int, int]:
+    """All results; how many were owed; groups pushed out, moves, and rows that waited."""
     memory = chance.choice([0, 500, 3000, None])
-    owed = pushed = 0
+    owed = pushed = moved = waited = 0
     with quick_folder() as folder:
         engine = Engine(plan, folder, case.workers, case.hash_bits)
         for batch, workers in zip(case.batches(), case.restarts, strict=True):
@@ -53,21 +85,27 @@ def results(
             if workers:
                 engine = engine.restart(workers)
             rows = {n: prepared(case.query.streams[n], table) for n, table in batch.items()}
+            moved += random_moves(chance, engine)
             chores = {
                 worker: random_chores(chance, plan, defers, memory)
-                for worker in range(engine.workers)
+                for worker in set(range(engine.workers)) - engine.commit.moving
             }
             engine.batch(rows, chores=chores)
+            waited += sum(each.section.rows for own in engine.commit.waiting for each in own)
             owed += sum(report.cleaned_rows for report in engine.reports)
             accounts = [a for report in engine.reports for a in report.overflowed.values()]
             pushed += sum(account.spilled_groups for account in accounts)
+        while engine.commit.moves or any(engine.commit.waiting):
+            for move in engine.commit.moves:
+                engine.arrive(move, with_files=True)
+            engine.batch({})
         clean = {w: Chores(defers, {}, ALL, memory) for w in range(engine.workers)}
         while any(a.owing_bytes for r in engine.reports for a in r.overflowed.values()):
             engine.batch({}, chores=clean)
             owed += sum(report.cleaned_rows for report in engine.reports)
         engine.batch({}, at_end=True)
         engine.checkpoint.close()
-        return case.counted(engine.all_results()), owed, pushed
+        return case.counted(engine.all_results()), owed, pushed, moved, waited
 
 
 @pytest.mark.parametrize("defers", [True, False], ids=["defer", "probe"])
@@ -77,9 +115,26 @@ def results(
 def test_results_are_exact_whatever_is_pushed_out(
     style: str, defers: bool, data: st.DataObject, seed: int
 ) -> None:
-    case = data.draw(cases(styles=[style]))
     chance = Random(seed)
+    case = with_workers(data.draw(cases(styles=[style], most_batches=10)), chance)
     trees = list(all_trees(range(len(case.query.streams))))
     tree = default_tree(case.query) if style == "history" else chance.choice(trees)
-    found, _, _ = results(case, planned(case, tree), chance, defers)
+    found, *_ = results(case, planned(case, tree), chance, defers)
     assert found == case.expected()
+
+
+@pytest.mark.parametrize("style", ["plain", "grouped"])
+def test_the_random_cases_push_out_owe_and_move(style: str) -> None:
+    # Or the law above would say nothing.
+    seen = []
+
+    @settings(SLOW, max_examples=20, database=None, derandomize=True)
+    @given(case=cases(styles=[style], most_batches=10), seed=st.integers(0, 2**32))
+    def run(case: Case, seed: int) -> None:
+        chance = Random(seed)
+        case = with_workers(case, chance)
+        plan = planned(case, default_tree(case.query))
+        seen.append(results(case, plan, chance, defers=True)[1:])
+
+    run()
+    assert all(sum(counts) > 10 for counts in zip(*seen, strict=True)), seen

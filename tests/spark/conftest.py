@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import braid
+from tests.spark.kill_harness import Job
+from tests.spark.kill_workloads import GROUPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,3 +21,17 @@ def spark() -> Iterator[SparkSession]:
     session = braid.session("local[2]")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def quick_starts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Half of a start is Java reading Spark's classes: one does it, the others share them."""
+    folder = tmp_path_factory.mktemp("java")
+    archive = folder / "classes.jsa"
+    write = {"SPARK_SUBMIT_OPTS": f"-XX:ArchiveClassesAtExit={archive}"}
+    with Job(folder / "job", 0, GROUPS, batches=2, rows=100, environ=write) as job:
+        job.finish()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_SUBMIT_OPTS", f"-XX:SharedArchiveFile={archive}")
+        yield
+    archive.unlink(missing_ok=True)

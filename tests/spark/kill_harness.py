@@ -47,6 +47,7 @@ class Job:
     rows: int = 2000  # of each stream in each batch
     master: str = "local[2]"
     workers: int = 2
+    options: tuple[str, ...] = ()
     environ: dict[str, str] = field(default_factory=dict)
     drivers: list[Driver] = field(default_factory=list, repr=False)
 
@@ -105,12 +106,16 @@ class Job:
             options["--plan"] = self.workload.plan
         words = [str(word) for option in options.items() for word in option]
         folders = [f"--stream={stream}={self.folder / stream}" for stream in STREAMS]
-        return [os.path.join(os.path.dirname(sys.executable), "braid"), "run", *words, *folders]
+        words += [*folders, *self.options]
+        return [os.path.join(os.path.dirname(sys.executable), "braid"), "run", *words]
 
-    def start(self, failpoint: str = "", *, with_driver: bool = True) -> Driver:
+    def start(
+        self, failpoint: str = "", *, with_driver: bool = True, with_executor: bool = False
+    ) -> Driver:
         """Run the command; with a failpoint, it dies at that step, whoever reaches it.
 
-        Without the driver, it is only the worker that reaches the step first.
+        Without the driver, it is only the worker that reaches the step first, alone or with its
+        executor.
         """
         environ = os.environ | {
             "TMPDIR": str(self.temporary),
@@ -125,6 +130,8 @@ class Job:
             command = ["sh", "-c", 'BRAID_FAILPOINT_PID=$$ exec "$@"', "sh", *command]
         else:
             environ["BRAID_FAILPOINT_ONCE"] = str(self.folder / "died")
+        if with_executor:
+            environ["BRAID_FAILPOINT_PID"] = "executor"
         past = len(list(self._events()))
         log = self.folder / f"driver-{len(self.drivers)}.log"
         with open(log, "wb") as file:
@@ -150,6 +157,18 @@ class Job:
         assert list(self.published()) == list(self.expected), f"batches lack: {self}"
         late = sum(map(len, self.expected_late.values()))
         assert sum(map(len, self.published_late().values())) == late, f"late rows lack: {self}"
+        self._check_nothing_is_left()
+
+    def check_all_results(self) -> None:
+        """What holds after the end, if results may come later than their rows."""
+        for kind, found, expected in (
+            ("results", self.published(), self.expected),
+            ("late rows", self.published_late(), self.expected_late),
+        ):
+            all_found, all_expected = (sum(x.values(), Counter()) for x in (found, expected))
+            missing, extra = all_expected - all_found, all_found - all_expected
+            assert not missing, f"{len(missing)} {kind} lack: {self}"
+            assert not extra, f"{len(extra)} {kind} too many: {self}"
         self._check_nothing_is_left()
 
     def check_published_is_whole(self) -> None:

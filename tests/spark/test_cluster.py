@@ -29,7 +29,10 @@ from braid.model.expression import Column
 from braid.model.query import Output, Query, StreamRef
 from braid.runtime.java import find_java
 from tests.oracle.values import EPOCH, TIME
+from tests.spark.hostile import Hostile
+from tests.spark.kill_workloads import GROUPS, ONE_KEY, TREE
 from tests.spark.test_exact import RandomJoin, Road, equal, published, random_join
+from tests.spark.test_overflow import FILES, Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -117,6 +120,35 @@ def test_workers_stay_on_executors_and_results_are_exact(tmp_path: Path) -> None
     assert list(load.values()) == [2, 2]
     assert sum(share["rebuilt_runs"] for workers in batches for share in workers) == 0
     assert min(share["state_rows"] for share in batches[-1]) > 0
+
+
+def hostile_on_three_executors(folder: Path) -> list[list[dict[str, Any]]]:
+    """Check a workload of each kind under a hostile strategy; the events of each."""
+    spark = braid.session("local-cluster[3,1,1024]")
+    try:
+        events = []
+        for seed, (workload, overflow) in enumerate(
+            [(ONE_KEY, "defer"), (TREE, "probe"), (GROUPS, "defer")]
+        ):
+            place = Place(folder / f"{seed}", workload)
+            place.arrive(range(FILES))
+            options = {"memory": "64KB", "overflow": overflow, "strategy": Hostile(seed)}
+            events.append(place.run(workers=3, **options))
+            place.check()
+        return events
+    finally:
+        spark.stop()
+
+
+def test_groups_move_between_executors_and_results_are_exact(tmp_path: Path) -> None:
+    for events in in_own_process(hostile_on_three_executors, tmp_path):
+        moves = [event for event in events if event["event"] == "relocate"]
+        received = [event for event in moves if event["step"] == "receive"]
+        sent = [event for event in moves if event["step"] == "send"]
+        assert sum(e["rows"] for e in received) == sum(e["rows"] for e in sent) > 0
+        batches = workers_by_batch(events)
+        assert len({host for where in homes(batches).values() for host in where}) == 3
+        assert sum(share["rebuilt_runs"] for workers in batches for share in workers) == 0
 
 
 # A standalone cluster

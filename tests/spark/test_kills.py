@@ -52,20 +52,6 @@ LogFile.write, Checkpoint.sweep = hold_back, write_log_and_sweep
 '''
 
 
-@pytest.fixture(scope="module")
-def quick_starts(tmp_path_factory):
-    """Half of a start is Java reading Spark's classes: one does it, the others share them."""
-    folder = tmp_path_factory.mktemp("java")
-    archive = folder / "classes.jsa"
-    write = {"SPARK_SUBMIT_OPTS": f"-XX:ArchiveClassesAtExit={archive}"}
-    with Job(folder / "job", 0, GROUPS, batches=2, rows=100, environ=write) as job:
-        job.finish()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_SUBMIT_OPTS", f"-XX:SharedArchiveFile={archive}")
-        yield
-    archive.unlink(missing_ok=True)
-
-
 def named(workload):
     return workload.name
 

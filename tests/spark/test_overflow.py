@@ -86,7 +86,8 @@ def test_results_are_exact_whichever_groups_go(
 ) -> None:
     place = Place(tmp_path, ONE_KEY)
     place.arrive(range(FILES))
-    events = place.run(workers=2, memory="8KB", overflow=overflow, spill_policy=policy)
+    options = {"memory": "8KB", "overflow": overflow, "spill_policy": policy}
+    events = place.run(workers=2, strategy="spill-only", **options)
     place.check()
     assert count(events, "spill") >= FILES
     assert (count(events, "cleanup") > 0) == (overflow == "defer")
@@ -99,7 +100,8 @@ def test_trees_and_groups_overflow_too(
 ) -> None:
     place = Place(tmp_path, workload)
     place.arrive(range(FILES))
-    events = place.run(workers=3, memory="4KB", overflow=overflow, cleanup="idle")
+    options = {"memory": "4KB", "overflow": overflow, "cleanup": "idle"}
+    events = place.run(workers=3, strategy="spill-only", **options)
     place.check()
     assert count(events, "spill") >= FILES
 
@@ -119,9 +121,17 @@ def test_what_is_on_disk_survives_other_workers_other_budgets_and_other_ways(
     place.check()
 
 
-@pytest.mark.parametrize("overflow", ["probe", "defer"])
+@pytest.mark.parametrize(
+    ("strategy", "overflow"),
+    [
+        ("spill-only", "probe"),
+        ("spill-only", "defer"),
+        ("lazy-disk tau_ms=0", "defer"),
+        ("auto", "probe"),
+    ],
+)
 def test_memory_stays_within_the_budget_and_one_batch(
-    spark: SparkSession, tmp_path: Path, overflow: str
+    spark: SparkSession, tmp_path: Path, strategy: str, overflow: str
 ) -> None:
     rows, budget = 20_000, parse_size("100KB")
     place = Place(tmp_path, ONE_KEY, rows)
@@ -137,15 +147,19 @@ def test_memory_stays_within_the_budget_and_one_batch(
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    events = place.run(workers=2, memory=budget, overflow=overflow)
-    done.set()
-    watcher.join()
+    try:
+        events = place.run(
+            workers=2, memory=budget, overflow=overflow, strategy=strategy, assign="0.7,0.3"
+        )
+    finally:
+        done.set()
+        watcher.join()
     place.check()
     batches = [event for event in events if event["event"] == "batch"]
     state = max(w["memory_bytes"] + w["disk_bytes"] for b in batches for w in b["workers"])
     assert state > 20 * budget
     # k and ts as one hash and one time, j not at all, and v; some rows more on one worker.
-    batch_bytes = 3 * rows * 3 * 8 / 2 * 1.1
+    batch_bytes = 3 * rows * 3 * 8 * 0.7 * 1.1
     assert set(most) == {"0", "1"}
     assert max(most.values()) <= budget + batch_bytes
 
@@ -171,7 +185,13 @@ def in_memory(others: set[str]) -> Counter[str]:
         ({"memory": "12 quarts"}, "cannot read the size '12 quarts'"),
         ({"memory": "1MB", "overflow": "deffer"}, "deffer"),
         ({"memory": "1MB", "spill_policy": "lagest"}, "lagest"),
-        ({"memory": "1MB", "spill_percent": 0}, "above 0"),
+        ({"memory": "1MB", "strategy": "lazy-disc"}, "unknown strategy 'lazy-disc'"),
+        ({"strategy": "lazy-disk theta=0.5"}, "unknown parameter of lazy-disk 'theta'"),
+        ({"strategy": "lazy-disk theta_r=half"}, "cannot read 'theta_r=half'"),
+        ({"strategy": "auto", "spill_percent": 10}, "unknown parameter of auto 'k'"),
+        ({"workers": 2, "assign": "0.5,0.6"}, "sum to 1.1"),
+        ({"workers": 2, "assign": "1"}, "1 shares in '1', and 2 workers"),
+        ({"strategy": "spill-only", "spill_percent": 0}, "above 0"),
         ({"memory": "1MB", "cleanup": "later"}, "later"),
     ],
 )

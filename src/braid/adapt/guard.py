@@ -73,6 +73,7 @@ class _Plan:
     spilling: set[int] = field(init=False)
     relocating: set[int] = field(init=False)
     moving: set[tuple[int, int]] = field(init=False)
+    sending: set[tuple[int, int]] = field(init=False)
     incoming: dict[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -82,6 +83,7 @@ class _Plan:
         self.spilling = set(snapshot.spilling)
         self.relocating = set(snapshot.moving)
         self.moving = {(move.space, group) for move in snapshot.moves for group in move.groups}
+        self.sending = {(move.space, move.sender) for move in snapshot.moves}
         self.incoming = {}
         for move in snapshot.moves:
             sender = self.loads.get(move.sender)
@@ -125,6 +127,13 @@ class _Plan:
         if not groups:
             raise _Refused("a relocation names no group")
         amount = self._owned(sender, space, groups)
+        if space in self.snapshot.fixed:
+            raise _Refused(
+                f"groups of space {space} stay: its rows come in order, or its join is not all "
+                "in one space"
+            )
+        if (space, sender.worker) in self.sending:
+            raise _Refused(f"worker {sender.worker} sends groups of space {space} already")
         for load in (sender, receiver):
             if not load.movable:
                 raise _Refused(f"worker {load.worker} cannot take part in relocations now")
@@ -145,6 +154,7 @@ class _Plan:
         reason, numbers = _text(move.reason), _figures(move.numbers)
         safe = Relocate(sender.worker, receiver.worker, space, groups, amount, reason, numbers)
         self.moving.update((space, group) for group in groups)
+        self.sending.add((space, sender.worker))
         self.relocating |= {sender.worker, receiver.worker}
         self._expect(receiver.worker, amount)
         return safe

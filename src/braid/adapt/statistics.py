@@ -134,7 +134,8 @@ class Snapshot:
 
     `elapsed_ms` is the run's own time. With `defer`, what a group on disk owes waits for the
     clean-up, and a group with a part on disk stays with its worker until then.
-    `last_relocation_ms` is when the latest relocation ended, on the run's own time.
+    `last_relocation_ms` is when the latest relocation ended, on the run's own time. Groups of
+    `fixed` spaces never move.
     """
 
     batch: int
@@ -144,6 +145,7 @@ class Snapshot:
     spilling: frozenset[int] = frozenset()
     last_relocation_ms: float | None = None
     defer: bool = True
+    fixed: frozenset[int] = frozenset()
 
     @property
     def moving(self) -> frozenset[int]:

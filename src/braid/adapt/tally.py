@@ -86,6 +86,7 @@ class Tally:
         spilling: Iterable[int] = (),
         last_relocation_ms: float | None = None,
         defer: bool = True,
+        fixed: Iterable[int] = (),
     ) -> Snapshot:
         """Freeze what is known; `assignments` has every space's worker per group."""
         tables = self.tables(assignments)
@@ -98,6 +99,7 @@ class Tally:
             frozenset(spilling),
             last_relocation_ms,
             defer,
+            frozenset(fixed),
         )
 
     def tables(self, assignments: Mapping[int, ArrayLike]) -> dict[int, dict[int, GroupTable]]:

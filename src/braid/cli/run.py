@@ -82,12 +82,32 @@ def run(
             help="Join groups where they lie on disk, or make their results by a clean-up.",
         ),
     ] = "probe",
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME [PARAMETER=VALUE]…",
+            help='Who decides what to spill and what to move, such as "lazy-disk theta_r=0.5".',
+            show_default="auto, if there is a --memory",
+        ),
+    ] = None,
     spill_policy: Annotated[
-        str, typer.Option(help="Which groups go to disk first.")
-    ] = "least-productive",
+        str | None,
+        typer.Option(help="Which groups go to disk first.", show_default="least-productive"),
+    ] = None,
     spill_percent: Annotated[
-        float, typer.Option(help="Part of the memory that is pushed out at a time.")
-    ] = 30,
+        float | None,
+        typer.Option(
+            help="Part of the memory that is pushed out at a time.", show_default="30"
+        ),
+    ] = None,
+    assign: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARES",
+            help='The shares of the groups that workers begin with, such as "0.6,0.2,0.2".',
+            show_default="equal",
+        ),
+    ] = None,
     cleanup: Annotated[
         str,
         typer.Option(metavar="end|idle|never", help="When to make what groups on disk owe."),
@@ -124,7 +144,9 @@ def run(
         late=late,
         events=events,
         memory=memory,
+        assign=assign,
         overflow=overflow,
+        strategy=strategy,
         spill_policy=spill_policy,
         spill_percent=spill_percent,
         cleanup=cleanup,

@@ -152,6 +152,26 @@ class CleanedUp:
 
 
 @dataclass(frozen=True, slots=True)
+class Relocated:
+    """A move of groups from one worker to another has come to a step of its protocol.
+
+    `rows` and `bytes` are what was taken out, or has arrived; `numbers` led to the decision.
+    """
+
+    name: ClassVar = "relocate"
+    batch: int
+    step: str
+    sender: int
+    receiver: int
+    space: int
+    groups: int
+    rows: int
+    bytes: int
+    reason: str
+    numbers: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """A strategy proposed what is not safe, and it was not done."""
 
@@ -174,7 +194,15 @@ class Finished:
 
 
 Event = (
-    Started | Recovered | BatchDone | BatchRetried | Spilled | CleanedUp | Refused | Finished
+    Started
+    | Recovered
+    | BatchDone
+    | BatchRetried
+    | Spilled
+    | CleanedUp
+    | Relocated
+    | Refused
+    | Finished
 )
 
 

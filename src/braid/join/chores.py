@@ -18,7 +18,8 @@ class Chores:
 
     With `defers`, rows on disk are not probed, and results with them are owed. Clean-up takes
     groups that owe results while they have less than `clean_bytes` on disk, and at least one.
-    With `counts`, the worker reports what each of its groups weighs and does.
+    With `counts`, the worker reports what each of its groups weighs and does. `firm` memory
+    takes nothing beyond `memory_bytes`: as long as groups move, the worker cannot spill.
     """
 
     defers: bool = False
@@ -26,6 +27,7 @@ class Chores:
     clean_bytes: int = 0
     memory_bytes: int | None = None
     counts: bool = False
+    firm: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The chores as a JSON object."""
@@ -35,6 +37,7 @@ class Chores:
             "clean_bytes": self.clean_bytes,
             "memory_bytes": self.memory_bytes,
             "counts": self.counts,
+            "firm": self.firm,
         }
 
     @classmethod

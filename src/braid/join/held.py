@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from braid.join.arrivals import newer
+from braid.join.backlog import Backlog
 from braid.join.grouping import combine
 from braid.join.history import without_superseded
 from braid.state.log import LogFile
@@ -43,6 +44,7 @@ class Held:
             space: Upkeep(store, self.log, f"{token}-{space}")
             for space, store in stores.items()
         }
+        self.backlog = Backlog(step, self.log)
         self.opened: dict[int, list[OpenRun]] = {}
         self.ladders: dict[int, Ladder] = {}
 
@@ -110,11 +112,15 @@ class Held:
         return lambda rows: without_superseded(history, layout, stream, rows)
 
     def admitted(self, number: int, port: Port) -> pa.RecordBatch:
-        """A port's rows that are to join now; in an ordered query they wait for that."""
+        """A port's rows that are to join now.
+
+        In an ordered query they wait for their time, in others for groups that move.
+        """
         arrived = self.arrivals.rows[number]
         self._check_routing(port, arrived)
         if port.waiting is None:
-            return arrived
+            owned = self.stores[port.space].ownership.owned
+            return self.backlog.admitted(number, port, arrived, owned)
         due = self.step.closing_us
         waiting = self.open(port.waiting)
         upkeep = self.upkeeps[port.space]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from braid.join.plan import JoinPlan
     from braid.join.report import Report
     from braid.state.commit import Commit
+    from braid.state.move import Move
 
 
 def next_commit(
@@ -39,6 +40,11 @@ def next_commit(
         known = generations[report.worker]
         known[:] = [each for each in known if each.space not in report.generations]
         known += [each for own in report.generations.values() for each in own]
+    waiting = [list(of_worker) for of_worker in previous.waiting]
+    for report in in_order:
+        known_rows = waiting[report.worker]
+        known_rows[:] = [each for each in known_rows if each.round != report.round]
+        known_rows += report.waiting
     awake = [newest[stream] for stream in plan.streams if stream not in idle]
     return replace(
         previous,
@@ -48,7 +54,21 @@ def next_commit(
         closed_us=newer(previous.closed_us, closing_us),
         ladders=tuple(tuple(of_worker) for of_worker in ladders),
         generations=tuple(tuple(of_worker) for of_worker in generations),
+        waiting=tuple(tuple(of_worker) for of_worker in waiting),
+        moves=tuple(_carried_on(move, reports) for move in previous.moves),
         purged_us=tuple(plan.low_us(previous, n) for n in range(len(plan.rounds.rounds))),
         parts=tuple(part for report in in_order for part in report.parts),
         late_parts=tuple(part for report in in_order for part in report.late_parts),
     )
+
+
+def _carried_on(move: Move, reports: Sequence[Report]) -> Move:
+    """A move, whose sender may have taken the groups out by now."""
+    if move.runs is not None:
+        return move
+    (runs,) = (
+        report.parcels[move.space]
+        for report in reports
+        if report.worker == move.sender and move.space in report.parcels
+    )
+    return replace(move, runs=runs)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from braid.model.errors import StorageFull
+from braid.model.failpoints import reach
 from braid.state.generation import Generation
 from braid.state.runs import (
     group_counts,
@@ -28,6 +29,8 @@ from braid.state.store import DISK, MEMORY
 from braid.state.upkeep import alive
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -53,12 +56,13 @@ class Overflowed:
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """A worker's groups of a space: bytes that they have, rows and results of the batch."""
+    """A worker's groups of a space: bytes and rows that they have, and what the batch added."""
 
     groups: list[int]
     memory_bytes: list[int]
     disk_bytes: list[int]
     rows: list[int]
+    new_rows: list[int]
     results: list[int]
 
 
@@ -157,12 +161,21 @@ class Overflow:
         chosen[owing[:enough]] = True
         return chosen
 
-    def _disk_bytes(self) -> NDArray[np.float64]:
+    def _disk_bytes(self) -> Weights:
         """About how many bytes each group has on disk that are not probed."""
+        return self._shared_out([each.length for each in self.generations])
+
+    def _disk_rows(self) -> Weights:
+        """About how many rows each group has on disk that are not probed."""
+        runs = ((run.rows for run in each.runs.values()) for each in self.generations)
+        return self._shared_out([sum(rows) for rows in runs])
+
+    def _shared_out(self, amounts: Sequence[int]) -> Weights:
+        """An amount of each generation, in equal parts for its groups."""
         total = np.zeros(self.groups)
-        for each in self.generations:
+        for each, amount in zip(self.generations, amounts, strict=True):
             marks = each.marks(self.groups)
-            total[marks] += each.length / max(1, int(marks.sum()))
+            total[marks] += amount / max(1, int(marks.sum()))
         return total
 
     def parts(self, groups: Groups) -> list[dict[int, list[pa.RecordBatch]]]:
@@ -227,7 +240,7 @@ class Overflow:
             return
         before = self.memory_bytes()
         try:
-            if self.step.chores.defers and self.plan.may_defer(self.space):
+            if self.step.chores.defers and self.plan.may_wait(self.space):
                 self._push_out(groups, {}, {})
             else:
                 for state in self.kept:
@@ -236,6 +249,7 @@ class Overflow:
         except StorageFull as full:
             self.account = replace(self.account, refusal=full.message)
             return
+        reach("groups pushed out", self.step.batch, round_number=self.step.round)
         self.account = replace(
             self.account,
             spilled_bytes=before - self.memory_bytes(),
@@ -283,14 +297,16 @@ class Overflow:
     def loads(self, arrived: Counts, arrived_bytes: Weights, results: Counts) -> Loads:
         """What each group of ours weighs and does, from the rows and results of this batch."""
         memory, disk = np.zeros(self.groups), self._disk_bytes()
+        rows = arrived + self._disk_rows()
         for state in self.kept:
             for pair in self.held.open(state):
                 counts = group_counts(hashes_of(pair.rows), self.groups)
+                rows += counts
                 weights = memory if pair.run.tier == MEMORY else disk
                 weights += counts * (pair.run.length / pair.run.rows)
         memory += arrived_bytes
         mine = np.flatnonzero(self.store.ownership.owned)
-        columns = (mine, *(each[mine] for each in (memory, disk, arrived, results)))
+        columns = (mine, *(each[mine] for each in (memory, disk, rows, arrived, results)))
         return Loads(*(column.astype(np.int64).tolist() for column in columns))
 
     def finish(self, arrived: Counts) -> Overflowed:

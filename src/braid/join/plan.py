@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from braid.model.query import Query
     from braid.plan.rounds import Relation, Rounds, State
     from braid.state.commit import Commit
+    from braid.state.generation import Generation
+    from braid.state.move import Move
 
 
 @dataclass(frozen=True)
@@ -76,15 +78,16 @@ class JoinPlan:
     def low_us(self, commit: Commit, number: int) -> int | None:
         """The time that no row comes below any more to a round; `number` may be past the last.
 
-        Results that an earlier round owes are younger than the watermark was when it began to.
+        Results that an earlier round owes are younger than the watermark was when it began to,
+        and so are those of groups that it does not have at the time, and rows that wait.
         """
-        earlier = (
-            generation.since_us
-            for own in commit.generations
-            for generation in own
-            if generation.owes and self.round_of_space(generation.space) < number
-        )
-        times = [commit.watermark_us, *earlier]
+        owing = [each for own in commit.generations for each in own if each.owes]
+        absent: list[Generation | Move] = [*owing, *commit.moves]
+        times = [
+            commit.watermark_us,
+            *(each.since_us for each in absent if self.round_of_space(each.space) < number),
+            *(each.since_us for own in commit.waiting for each in own if each.round <= number),
+        ]
         known = [time for time in times if time is not None]
         return min(known) if len(known) == len(times) else None
 
@@ -96,8 +99,8 @@ class JoinPlan:
         """The numbers of the states of a space."""
         return [n for n, state in enumerate(self.rounds.states) if state.space == space]
 
-    def may_defer(self, space: int) -> bool:
-        """Whether groups of a space may owe results: their join is all here, and order is free.
+    def may_wait(self, space: int) -> bool:
+        """Whether rows of a space may join later: their join is all here, and order is free.
 
         A join that has no key in common meets in several spaces, and the rows of a history
         come in order.

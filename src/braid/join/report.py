@@ -8,6 +8,7 @@ from typing import Any
 from braid.join.overflow import Loads, Overflowed
 from braid.state.commit import Part
 from braid.state.generation import Generation
+from braid.state.move import Waiting
 from braid.state.runs import Ladder, Run
 
 _PLAIN_FIELDS = (
@@ -40,7 +41,8 @@ class Edge:
 class Report:
     """One worker's account of one round; `ladders` are of the states that it inserted into.
 
-    `generations`, `overflowed` and `loads` are of the spaces of this round.
+    `generations`, `overflowed` and `loads` are of the spaces of this round, `waiting` are the
+    rows that wait for it, and `parcels` what was taken out of states, by space and state.
     """
 
     worker: int
@@ -55,6 +57,8 @@ class Report:
     ladders: dict[int, Ladder]
     generations: dict[int, tuple[Generation, ...]]
     overflowed: dict[int, Overflowed]
+    waiting: tuple[Waiting, ...]
+    parcels: dict[int, dict[int, Run]]
     cleaned_rows: int
     loads: dict[int, Loads]
     parts: tuple[Part, ...]
@@ -77,6 +81,11 @@ class Report:
                 for space, own in self.generations.items()
             ],
             "overflowed": [[space, asdict(each)] for space, each in self.overflowed.items()],
+            "waiting": [each.to_json() for each in self.waiting],
+            "parcels": [
+                [space, [[state, run.to_json()] for state, run in runs.items()]]
+                for space, runs in self.parcels.items()
+            ],
             "loads": [[space, asdict(each)] for space, each in self.loads.items()],
             "parts": [part.to_json() for part in self.parts],
             "late_parts": [part.to_json() for part in self.late_parts],
@@ -95,6 +104,11 @@ class Report:
             generations={
                 space: tuple(map(Generation.from_json, own))
                 for space, own in data["generations"]
+            },
+            waiting=tuple(map(Waiting.from_json, data["waiting"])),
+            parcels={
+                space: {state: Run.from_json(run) for state, run in runs}
+                for space, runs in data["parcels"]
             },
             loads={space: Loads(**each) for space, each in data["loads"]},
             overflowed={space: Overflowed(**each) for space, each in data["overflowed"]},

@@ -29,7 +29,7 @@ from braid.join.report import Edge, Report
 from braid.join.results import PartWriter, late_table, result_table
 from braid.model.expression import GROUPED
 from braid.model.failpoints import reach
-from braid.state.runs import group_counts, hashes_of
+from braid.state.runs import group_counts, hashes_of, marked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from braid.join.chores import Chores
+    from braid.join.chores import Chores, Ranges
     from braid.join.plan import JoinPlan
     from braid.join.probe import Partial
     from braid.join.wire import Wire
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from braid.plan.rounds import Step as Probe
     from braid.state.commit import Commit, Part
     from braid.state.generation import Generation
-    from braid.state.runs import Hashes, Ladder
+    from braid.state.move import Move, Waiting
+    from braid.state.runs import Hashes, Ladder, Run
     from braid.state.store import RunStore
 
 
@@ -56,7 +57,9 @@ class Step:
 
     Moments up to `closed_us` have been dealt with; those up to `closing_us` are to be, if the
     query waits for moments to be complete. No row comes to this round from below `low_us`, and
-    those that none above `purged_us` can reach are gone from its states.
+    those that none above `purged_us` can reach are gone from its states: if it `lags`, a batch
+    later than they could be, for results may be owed. By space, `paused` are the groups whose
+    rows must wait, `leaving` those to be taken out of the states. `files` are to be kept.
     """
 
     plan: JoinPlan
@@ -71,15 +74,15 @@ class Step:
     closing_us: int | None
     ladders: tuple[Ladder, ...]
     generations: tuple[Generation, ...]
+    waiting: tuple[Waiting, ...]
+    paused: Mapping[int, Ranges]
+    leaving: Mapping[int, Ranges]
+    lags: bool
+    files: set[str]
     chores: Chores
     results: Path
     late: Path | None
     host: str = ""
-
-    @property
-    def lags(self) -> bool:
-        """Whether results may be owed, and purging must wait for them."""
-        return self.chores.defers or bool(self.generations)
 
 
 def make_step(
@@ -95,6 +98,7 @@ def make_step(
     host: str = "",
 ) -> Step:
     """What a worker does in a round of the batch that follows a commit."""
+    leaving = (m for m in commit.moves if m.runs is None and m.sender == worker)
     return Step(
         plan=plan,
         batch=commit.batch + 1,
@@ -108,11 +112,24 @@ def make_step(
         closing_us=closing_us,
         ladders=commit.ladders[worker],
         generations=commit.generations[worker],
+        waiting=commit.waiting[worker],
+        paused=_ranges(commit.moves),
+        leaving=_ranges(leaving),
+        lags=chores.defers or commit.owes or any(commit.generations),
+        files=commit.files(worker),
         chores=chores,
         results=results,
         late=late,
         host=host,
     )
+
+
+def _ranges(moves: Iterable[Move]) -> dict[int, Ranges]:
+    """The groups that move, by space."""
+    found: dict[int, Ranges] = {}
+    for move in moves:
+        found[move.space] = (*found.get(move.space, ()), *move.groups)
+    return found
 
 
 def evaluate(
@@ -131,9 +148,7 @@ def evaluate(
     arrivals = receive(step.plan, step.round, arrived, late_before)
     del arrived
     if step.round == 0:
-        runs = [run for ladder in step.ladders for run in ladder]
-        runs += [run for each in step.generations for run in each.runs.values()]
-        next(iter(stores.values())).remove_others(runs)
+        next(iter(stores.values())).remove_others(step.files)
     work = _Work(step, stores, arrivals)
     yield from work.run()
     report = json.dumps(work.report(began).to_json())
@@ -158,6 +173,7 @@ class _Work:
         self.edges: list[Edge] = []
         self.at_home: list[pa.Table] = []
         self.cleaned_rows = 0
+        self.parcels: dict[int, dict[int, Run]] = {}
         self.made = np.zeros((len(rounds.spaces), self.plan.groups), np.int64)
         name = f"part-{self.token}.parquet"
         self.writer = PartWriter(step.results, name, self.plan.result_schema)
@@ -179,6 +195,7 @@ class _Work:
         for overflow in self.overflows:
             yield from self._clean_up(overflow)
             overflow.spill()
+        self._send_away(state for each in self.overflows for state in each.states)
         for port, rows in zip(self.round.ports, self.rows, strict=True):
             if port.state is not None and port.state != self.plan.rounds.grouped:
                 self.held.insert(port.state, rows)
@@ -223,6 +240,8 @@ class _Work:
             ladders=self.held.ladders,
             generations={each.space: tuple(each.generations) for each in self.overflows},
             overflowed=overflowed,
+            waiting=tuple(self.held.backlog.waiting),
+            parcels=self.parcels,
             cleaned_rows=self.cleaned_rows,
             loads=self._loads(),
             parts=self.parts,
@@ -248,6 +267,19 @@ class _Work:
             self.cleaned_rows += len(partial)
             yield from self._finish(segment, cascade, partial)
         overflow.settle(groups)
+        reach("owed results made", self.step.batch, round_number=self.step.round)
+
+    def _send_away(self, states: Iterable[int]) -> None:
+        """Take the groups that move out of states, each state's as a run of its own."""
+        for state in states:
+            space = self.plan.rounds.states[state].space
+            if space in self.step.leaving:
+                groups = marked(self.step.leaving[space], self.plan.groups)
+                opened, horizon = self.held.open(state), self.held.horizon(state)
+                left, run = self.held.upkeeps[space].parcel(opened, groups, horizon)
+                self.held.opened[state] = left
+                self.parcels.setdefault(space, {}).update({} if run is None else {state: run})
+                reach("groups taken out", self.step.batch, round_number=self.step.round)
 
     def _arrived(self, space: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """How many rows came for each group of a space, and about how many bytes they have."""
@@ -376,6 +408,7 @@ class _Work:
         if closing is not None and (closed is None or closing > closed):
             for table in closing_results(self.plan, runs, closed, closing):
                 self.writer.write(table)
+        self._send_away([number])  # only now: what the groups had to show, they have shown
         self.held.insert(number, fresh)
 
     # Rows that came too late.

@@ -1,4 +1,4 @@
-"""What the driver does about memory: count, freeze, ask the strategy, vet, and give chores."""
+"""What the driver does about uneven load: count, freeze, ask the strategy, vet, give orders."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 
 from braid.adapt.checks import require_known
 from braid.adapt.guard import vet
-from braid.adapt.proposal import Spill
+from braid.adapt.proposal import Relocate, Spill
 from braid.adapt.sizes import parse_size
-from braid.adapt.statistics import WorkerLoad
-from braid.adapt.strategy.spill_only import SpillOnly
+from braid.adapt.statistics import Move, WorkerLoad
+from braid.adapt.strategy import parameters_of, parse_strategy
+from braid.adapt.strategy.none import NoAdaptation
 from braid.adapt.tally import Tally
 from braid.events import CleanedUp, Refused, Spilled
 from braid.join.chores import Chores
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from braid.state.commit import Commit
 
 _MARK = 0.9  # of the budget: sizes are estimates, and a batch comes on top
+_DEFAULT = "auto"  # where there is a budget; else there is nothing to be kept to
 _SLICE_BYTES = 8 << 20  # what a worker cleans up in a batch, if its budget is not larger
 
 
@@ -43,20 +45,33 @@ class MemorySettings:
 
     memory_bytes: int | None = None
     defers: bool = True
-    strategy: Strategy = field(default_factory=SpillOnly)
+    strategy: Strategy = field(default_factory=NoAdaptation)
     cleanup: str = "end"
 
 
 def memory_settings(
-    memory: str | int | None, overflow: str, policy: str, percent: float, cleanup: str
+    memory: str | int | None = None,
+    overflow: str = "probe",
+    strategy: str | Strategy | None = None,
+    spill_policy: str | None = None,
+    spill_percent: float | None = None,
+    cleanup: str = "end",
 ) -> MemorySettings:
     """What a user asked for, checked."""
     require_known("overflow", overflow, ("probe", "defer"))
     require_known("time of clean-up", cleanup, ("end", "idle", "never"))
+    if strategy is None:
+        strategy = "none" if memory is None else _DEFAULT
+    if isinstance(strategy, str):
+        given = {"order": spill_policy, "k": spill_percent}
+        others = {name: value for name, value in given.items() if value is not None}
+        if "theta_m" in parameters_of(strategy.partition(" ")[0]):
+            others["theta_m"] = _MARK
+        strategy = parse_strategy(strategy, **others)
     return MemorySettings(
         memory_bytes=parse_size(memory) if isinstance(memory, str) else memory,
         defers=overflow == "defer",
-        strategy=SpillOnly(k=percent, theta_m=_MARK, order=policy),
+        strategy=strategy,
         cleanup=cleanup,
     )
 
@@ -70,28 +85,36 @@ class Adaptation:
         self.strategy = settings.strategy
         self.tally = Tally(dict.fromkeys(range(len(plan.rounds.spaces)), plan.groups))
         self.spills: dict[int, Spill] = {}
+        self.moves: tuple[Relocate, ...] = ()
+        self.last_move_ms: int | None = None
+        self.is_ending = False
         self.loads: list[WorkerLoad] = []
         self.owing_bytes = sum(each.length for own in commit.generations for each in own)
         self.wanted = False
+        spaces = range(len(plan.rounds.spaces))
+        self.fixed = frozenset(space for space in spaces if not plan.may_wait(space))
         self.elapsed_ms = 0
 
     @property
-    def is_bounded(self) -> bool:
-        """Whether there is a budget to keep to."""
-        return self.settings.memory_bytes is not None
+    def is_active(self) -> bool:
+        """Whether there is a strategy that may ever ask for something."""
+        return not isinstance(self.strategy, NoAdaptation)
 
-    def chores(self, workers: int) -> tuple[Chores, ...]:
-        """What each worker is to do in the next batch."""
-        return tuple(self._chores(worker) for worker in range(workers))
+    def chores(self, commit: Commit) -> tuple[Chores, ...]:
+        """What each worker is to do in the batch after a commit."""
+        moving = commit.moving
+        return tuple(self._chores(w, w in moving) for w in range(commit.workers))
 
-    def _chores(self, worker: int) -> Chores:
+    def _chores(self, worker: int, is_moving: bool) -> Chores:
         spill = self.spills.get(worker)
+        is_bounded = self.settings.memory_bytes is not None
         return Chores(
-            defers=self.is_bounded and self.settings.defers,
+            defers=is_bounded and self.settings.defers,
             spill={} if spill is None else {s: _ranges(g) for s, g in spill.groups.items()},
             clean_bytes=self._clean_bytes(worker),
             memory_bytes=self.settings.memory_bytes,
-            counts=self.is_bounded,
+            counts=self.is_active,
+            firm=is_bounded and is_moving,
         )
 
     def _clean_bytes(self, worker: int) -> int:
@@ -107,7 +130,11 @@ class Adaptation:
         return max(0, budget // 2 - load.memory_bytes)
 
     def after(
-        self, commit: Commit, reports: Sequence[Report], elapsed_ms: int
+        self,
+        commit: Commit,
+        reports: Sequence[Report],
+        elapsed_ms: int,
+        under_way: Sequence[Relocate],
     ) -> Iterator[Event]:
         """Take a batch into account, and decide about the next; what came of the last order."""
         yield from self._outcome(commit.batch, reports)
@@ -115,9 +142,12 @@ class Adaptation:
         self.owing_bytes = sum(each.owing_bytes for each in accounts)
         self.wanted = self.wanted and self.owing_bytes > 0
         self.spills = {}
-        if not self.is_bounded:
-            return
         self.elapsed_ms += elapsed_ms
+        if any(move not in under_way for move in self.moves):
+            self.last_move_ms = self.elapsed_ms
+        self.moves = tuple(under_way)
+        if not self.is_active:
+            return
         self._count(commit.batch, reports)
         self.loads = [self._load(commit, reports, w, elapsed_ms) for w in range(commit.workers)]
         snapshot = self.tally.snapshot(
@@ -125,13 +155,21 @@ class Adaptation:
             self.elapsed_ms,
             self.loads,
             dict(enumerate(commit.assignments)),
-            defer=self.settings.defers,
+            moves=[
+                Move(each.space, each.groups, each.sender, each.receiver) for each in under_way
+            ],
+            last_relocation_ms=self.last_move_ms,
+            defer=self.settings.defers or any(commit.generations),
+            fixed=self.fixed,
         )
         self.strategy, proposals = self.strategy.decide(snapshot)
         verdict = vet(proposals, snapshot)
         self.spills = {
             each.worker: each for each in verdict.accepted if isinstance(each, Spill)
         }
+        if not self.is_ending:
+            wanted = (each for each in verdict.accepted if isinstance(each, Relocate))
+            self.moves = (*self.moves, *wanted)
         for refusal in verdict.refused:
             yield Refused(commit.batch, str(refusal.proposal), refusal.reason)
 
@@ -139,7 +177,7 @@ class Adaptation:
         self.tally.begin()
         for report in reports:
             for space, loads in report.loads.items():
-                self.tally.count(space, batch, loads.groups, loads.rows, loads.results)
+                self.tally.count(space, batch, loads.groups, loads.new_rows, loads.results)
                 self.tally.measure(
                     space, loads.groups, loads.memory_bytes, loads.disk_bytes, loads.rows
                 )
@@ -158,7 +196,7 @@ class Adaptation:
             idle_ms=max(0, elapsed_ms - busy_ms),
             input_rows=sum(report.input_rows for report in mine),
             output_rows=sum(report.output_rows for report in mine),
-            movable=False,
+            waiting_rows=sum(each.section.rows for each in commit.waiting[worker]),
         )
 
     def _outcome(self, batch: int, reports: Sequence[Report]) -> Iterator[Event]:

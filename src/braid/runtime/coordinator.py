@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from braid.events import (
     BatchDone,
     BatchRetried,
+    Event,
     Journal,
     ProbeCount,
     StateSize,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from braid.runtime.adaptation import Adaptation
     from braid.runtime.idleness import Idleness
     from braid.runtime.pinning import Anchor
+    from braid.runtime.relocation import Relocation
     from braid.runtime.sinks import Sink
     from braid.state.checkpoint import Checkpoint
     from braid.state.commit import Commit
@@ -72,6 +74,7 @@ class Coordinator:
     late: Sink | None
     idleness: Idleness
     adaptation: Adaptation
+    relocation: Relocation
     journal: Journal
     steps: tuple[Callable[[_Batch], None], ...] = field(init=False)
 
@@ -141,8 +144,22 @@ class Coordinator:
             self.adaptation.ask_for_cleanup()
             self._take(self.prepare(no_rows(self.plan, spark)))
 
+    def take_arrived(self, spark: SparkSession) -> None:
+        """A batch without rows, if groups have arrived that rows may wait for."""
+        if self.relocation.has_arrived:
+            self._take(self.prepare(no_rows(self.plan, spark)))
+
+    def settle_moves(self, spark: SparkSession) -> None:
+        """Batches without rows, until no group moves and no row waits."""
+        while self.relocation.is_under_way or any(self.commit.waiting):
+            self.relocation.wait()
+            self._take(self.prepare(no_rows(self.plan, spark)))
+
     def end(self, spark: SparkSession) -> None:
         """Show all that is still to be shown when the input is used up."""
+        self.adaptation.is_ending = True
+        self.relocation.give_up_unbegun()
+        self.settle_moves(spark)
         if self.adaptation.settings.cleanup != "never":
             self.clean_up(spark)
         self.close_moments(spark, at_end=True)
@@ -161,11 +178,14 @@ class Coordinator:
         at_end: bool = False,
     ) -> None:
         """Take a prepared batch through all steps."""
+        self.commit, events = self.relocation.before(self.commit)
+        for event in events:
+            self.journal.add(event)
         last = self.commit
         batch = _Batch(
             job=job,
             number=last.batch + 1,
-            chores=self.adaptation.chores(last.workers),
+            chores=self.adaptation.chores(last),
             closing_us=closing_us(self.plan, last, at_end=at_end),
             source_batch=last.source_batch if source_batch is None else source_batch,
             position=last.position if position is None else position,
@@ -175,7 +195,16 @@ class Coordinator:
             step(batch)
         done = self._done(batch)
         self.journal.add(done)
-        for event in self.adaptation.after(self.commit, batch.reports, done.elapsed_ms):
+        self._adapt(batch, done.elapsed_ms)
+
+    def _adapt(self, batch: _Batch, elapsed_ms: int) -> None:
+        """Carry on with what moves, and let the strategy decide what else is to be done."""
+        events: list[Event] = [*self.relocation.after(self.commit)]
+        under_way = self.relocation.orders
+        events += self.adaptation.after(self.commit, batch.reports, elapsed_ms, under_way)
+        wanted = self.adaptation.moves[len(under_way) :]
+        events += self.relocation.begin(self.commit.batch, wanted)
+        for event in events:
             self.journal.add(event)
 
     def publish_last(self, spark: SparkSession) -> None:

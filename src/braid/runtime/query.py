@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StringType, StructType
 
 from braid import cql
+from braid.adapt.shares import parse_shares, shared_assignment
 from braid.events import Journal, Recovered, Started, instant
 from braid.join.plan import JoinPlan, make_plan
 from braid.model.duration import parse_duration
@@ -25,15 +26,19 @@ from braid.runtime.coordinator import Coordinator
 from braid.runtime.files import FileStream, FolderReader, Shelf
 from braid.runtime.idleness import Idleness
 from braid.runtime.pinning import drop_anchor
+from braid.runtime.relocation import Relocation
 from braid.runtime.run import FolderFeed, Run, SparkFeed
 from braid.runtime.session import session
+from braid.runtime.shipping import Shipment
 from braid.runtime.sinks import ParquetSink, Sink
 from braid.runtime.split import Split
 from braid.runtime.task import reclaim_memory, release_memory
 from braid.runtime.typing import SparkTyping
 from braid.state.checkpoint import Checkpoint, Identity
-from braid.state.commit import BEFORE_FIRST, Commit, first_commit, reshared
+from braid.state.commit import BEFORE_FIRST, Commit, first_commit
+from braid.state.moving import settled
 from braid.state.names import NameList
+from braid.state.resharing import reshared
 
 if TYPE_CHECKING:
     import os
@@ -41,8 +46,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from braid.adapt.strategy import Strategy
     from braid.cql.fluent import Draft
     from braid.model.query import Query
+    from braid.state.move import Move
+    from braid.state.runs import Run as StateRun
 
 Stream = DataFrame | FileStream
 MOST_GROUPS = 65_536
@@ -209,10 +217,12 @@ class ContinuousQuery:
         late: str | os.PathLike[str] | None = None,
         events: str | os.PathLike[str] | None = None,
         available_now: bool = False,
+        assign: str | None = None,
         memory: str | int | None = None,
         overflow: str = "probe",
-        spill_policy: str = "least-productive",
-        spill_percent: float = 30,
+        strategy: str | Strategy | None = None,
+        spill_policy: str | None = None,
+        spill_percent: float | None = None,
         cleanup: str = "end",
     ) -> Run:
         """Run the query in the background, from where the checkpoint stands.
@@ -220,15 +230,20 @@ class ContinuousQuery:
         Folders are read until their files are used up; DataFrames until `stop`, or, with
         `available_now`, until what their sources have now is used up.
 
-        A worker whose state takes more than `memory` ("64KB", "2GB") pushes `spill_percent` of
-        it to disk, the groups that `spill_policy` prefers. With the overflow `probe` they are
-        joined there; with `defer`, what they owe is made by a clean-up.
+        `memory` ("64KB", "2GB") is what each worker's state may take. A `strategy` keeps it to
+        that, by moving groups to workers with room and by pushing others to disk: by default
+        `auto`, or else one with its parameters, such as "lazy-disk theta_r=0.5". With the
+        overflow `probe` groups are joined on disk; with `defer`, what they owe is made by a
+        clean-up. Workers begin with equal shares of the groups, or with those of `assign`.
         """
-        settings = memory_settings(memory, overflow, spill_policy, spill_percent, cleanup)
+        settings = memory_settings(
+            memory, overflow, strategy, spill_policy, spill_percent, cleanup
+        )
         workers = self._worker_count(workers)
         laid = self.plan(groups=groups, plan=plan, order=order)
+        shares = None if assign is None else parse_shares(assign, workers)
         folder = Path(checkpoint).absolute()
-        opened = Checkpoint.open(folder, _identity(laid), _first_commit(laid, workers))
+        opened = Checkpoint.open(folder, _identity(laid), _first_commit(laid, workers, shares))
         try:
             options = laid, opened, sink, workers, late, events, available_now
             return self._start(*options, settings)
@@ -254,7 +269,8 @@ class ContinuousQuery:
         settings: MemorySettings,
     ) -> Run:
         last = checkpoint.last_commit()
-        commit = reshared(last, [state.space for state in plan.rounds.states], workers)
+        spaces = [state.space for state in plan.rounds.states]
+        commit = reshared(settled(last), spaces, workers)
         names = NameList.open(checkpoint.names, commit.position) if self.readers else None
         late_sink = None if late is None else ParquetSink(late)
         _check_apart(sink, late_sink)
@@ -266,6 +282,12 @@ class ContinuousQuery:
         incarnation = f"{checkpoint.id}-{uuid.uuid4().hex[:8]}"
         anchor = drop_anchor(self.spark, workers)
         adaptation = Adaptation(plan, settings, commit)
+
+        def send(commit: Commit, move: Move) -> dict[int, StateRun]:
+            place = checkpoint.folder, incarnation, settings.memory_bytes
+            return Shipment(commit, move, *place, anchor.slot_keys[move.receiver]).send(anchor)
+
+        relocation = Relocation(plan, send)
         coordinator = Coordinator(
             plan=plan,
             checkpoint=checkpoint,
@@ -276,10 +298,12 @@ class ContinuousQuery:
             late=late_sink,
             idleness=Idleness(len(plan.streams), self.idle_timeout_us),
             adaptation=adaptation,
+            relocation=relocation,
             journal=journal,
         )
 
         def close() -> None:
+            relocation.close()
             anchor.release()
             release_memory(incarnation)
             checkpoint.close()
@@ -361,9 +385,9 @@ def _identity(plan: JoinPlan) -> Identity:
     return Identity(plan.query.text, ", ".join(shape), plan.groups, plan.text)
 
 
-def _first_commit(plan: JoinPlan, workers: int) -> Commit:
+def _first_commit(plan: JoinPlan, workers: int, shares: tuple[float, ...] | None) -> Commit:
     rounds = plan.rounds
-    return first_commit(
+    commit = first_commit(
         streams=len(plan.streams),
         spaces=len(rounds.spaces),
         states=len(rounds.states),
@@ -371,6 +395,10 @@ def _first_commit(plan: JoinPlan, workers: int) -> Commit:
         groups=plan.groups,
         workers=workers,
     )
+    if shares is None:
+        return commit
+    assignments = (shared_assignment(plan.groups, shares),) * len(rounds.spaces)
+    return replace(commit, assignments=assignments)
 
 
 def _announce(coordinator: Coordinator, commit: Commit) -> None:

@@ -202,8 +202,15 @@ class FolderFeed:
         self._stopping.set()
 
 
+_SILENCE_S = 1.0  # so long may groups that have arrived wait for a batch to go on with
+
+
 class SparkFeed:
-    """One streaming query of Spark's, over the union of all streams."""
+    """One streaming query of Spark's, over the union of all streams.
+
+    Sources may fall silent while groups move. Rows that wait for them must not wait for more
+    rows to come, so the feed brings a batch without rows then.
+    """
 
     def __init__(
         self, writer: DataStreamWriter, coordinator: Coordinator, spark: SparkSession
@@ -213,6 +220,7 @@ class SparkFeed:
         self._at_work = threading.Lock()
         self._stopping = False
         self._failure: Exception | None = None
+        coordinator.relocation.on_arrival = self._on_arrival
         self._query = writer.foreachBatch(self._on_batch).start()
 
     def _on_batch(self, rows: DataFrame, number: int) -> None:
@@ -227,6 +235,20 @@ class SparkFeed:
                 self._failure = failure
                 raise
 
+    def _on_arrival(self) -> None:
+        timer = threading.Timer(_SILENCE_S, self._take_arrived)
+        timer.daemon = True
+        timer.start()
+
+    def _take_arrived(self) -> None:
+        try:
+            with self._at_work:
+                if not self._stopping:
+                    self._coordinator.take_arrived(self._spark)
+        except Exception as failure:
+            self._failure = failure
+            self._query.stop()
+
     def wait(self, timeout_s: float | None) -> bool:
         """Wait for Spark's query; what ended it is raised here."""
         try:
@@ -236,9 +258,11 @@ class SparkFeed:
             elif not self._query.awaitTermination(max(timeout_s, 0.001)):  # type: ignore[arg-type]
                 return False
             with self._at_work:
-                if not self._stopping:
+                if not self._stopping and self._failure is None:
                     self._coordinator.end(self._spark)
                 self._stopping = True
+            if self._failure is not None:
+                raise self._failure
             return True
         except Exception as fault:
             if self._failure is not None:

@@ -17,7 +17,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from braid.join.plan import JoinPlan
+    from braid.state.commit import Commit
 
 REPORT = "report string"
 """The schema of what a task returns: one JSON object."""
@@ -62,7 +62,15 @@ class Job:
             orders = Orders.read(self.orders)
             try:
                 step = self._step(orders, number, worker)
-                yield from evaluate(step, self._stores(orders, worker), batches)
+                stores = executor_stores(
+                    self.checkpoint,
+                    self.incarnation,
+                    orders.commit,
+                    worker,
+                    step.chores.memory_bytes,
+                    is_firm=step.chores.firm,
+                )
+                yield from evaluate(step, stores, batches)
             except BraidError as error:
                 # An error that a person can put right: retrying would only repeat it.
                 yield self._refusal(number, error)
@@ -90,17 +98,27 @@ class Job:
             host=f"{socket.gethostname()}/{executor_name()}",
         )
 
-    def _stores(self, orders: Orders, worker: int) -> dict[int, RunStore]:
-        home = executor_home(self.checkpoint, self.incarnation)
-        tiers = {tier: folder / str(worker) for tier, folder in home.items()}
-        for folder in tiers.values():
-            folder.mkdir(parents=True, exist_ok=True)
-        log, limit = self.checkpoint / "log", orders.chores[worker].memory_bytes
-        owned = [np.array(each) == worker for each in orders.commit.assignments]
-        return {
-            space: RunStore(tiers, log, Ownership(self.plan.groups, mine), limit)
-            for space, mine in enumerate(owned)
-        }
+
+def executor_stores(
+    checkpoint: Path,
+    incarnation: str,
+    commit: Commit,
+    worker: int,
+    memory_bytes: int | None,
+    *,
+    is_firm: bool,
+) -> dict[int, RunStore]:
+    """A worker's stores on this executor, by space; their folders are made if need be."""
+    home = executor_home(checkpoint, incarnation)
+    tiers = {tier: folder / str(worker) for tier, folder in home.items()}
+    for folder in tiers.values():
+        folder.mkdir(parents=True, exist_ok=True)
+    log = checkpoint / "log"
+    owned = (commit.owned(space, worker) for space in range(len(commit.assignments)))
+    return {
+        space: RunStore(tiers, log, Ownership(len(mine), mine), memory_bytes, is_firm)
+        for space, mine in enumerate(owned)
+    }
 
 
 @cache

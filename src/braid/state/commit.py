@@ -6,16 +6,17 @@ does not exist.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from braid.state.generation import Generation
-from braid.state.runs import Ladder, Run, Section, ranges_of, sections_of
+from braid.state.move import Move, Waiting
+from braid.state.runs import Ladder, Run, Section, sections_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -43,8 +44,9 @@ class Commit:
 
     Moments up to `closed_us` have been dealt with, in a query that waits for moments to be
     complete: rows for them come too late. Rows from before the horizon under `purged_us` are
-    gone from the states of a round. `source_batch` is the number of the last batch that
-    Spark brought; our own run ahead of it, for we have batches without rows too.
+    gone from the states of a round. A worker has the groups of its assignment, but for those
+    that are on their way to it: the `moves`. `source_batch` is the number of the last batch
+    that Spark brought; our own run ahead of it, for we have batches without rows too.
 
     `staged` is the folder that the workers wrote `parts` into; publishing them is the one thing
     still to be done after a commit. `position` is that of the list of files read; None
@@ -58,6 +60,8 @@ class Commit:
     ladders: tuple[tuple[Ladder, ...], ...]  # by worker, by state
     generations: tuple[tuple[Generation, ...], ...]  # by worker, oldest first
     purged_us: tuple[int | None, ...]  # by round
+    waiting: tuple[tuple[Waiting, ...], ...]  # by worker, oldest first
+    moves: tuple[Move, ...] = ()
     closed_us: int | None = None
     staged: str = ""
     parts: tuple[Part, ...] = ()
@@ -79,14 +83,40 @@ class Commit:
     @property
     def owes(self) -> bool:
         """Whether results are yet to be made of rows that are all there."""
-        return any(generation.owes for own in self.generations for generation in own)
+        late = any(generation.owes for own in self.generations for generation in own)
+        return late or bool(self.moves) or any(self.waiting)
+
+    @property
+    def moving(self) -> set[int]:
+        """The workers that send or receive groups."""
+        return {worker for move in self.moves for worker in (move.sender, move.receiver)}
+
+    def owned(self, space: int, worker: int) -> NDArray[np.bool_]:
+        """The groups whose rows a worker has, or is about to get.
+
+        Those that have not been taken out of its states yet are still its own.
+        """
+        owned: NDArray[np.bool_] = np.array(self.assignments[space]) == worker
+        for move in self.moves:
+            if move.runs is None and (move.space, move.sender) == (space, worker):
+                owned |= move.marks(len(owned))
+        return owned
 
     def runs(self, worker: int) -> Iterator[Run]:
-        """All runs of a worker."""
+        """All runs of a worker; those that move are their sender's until they have arrived."""
         for ladder in self.ladders[worker]:
             yield from ladder
         for generation in self.generations[worker]:
             yield from generation.runs.values()
+        for move in self.moves:
+            if move.sender == worker and move.runs is not None:
+                yield from move.runs.values()
+
+    def files(self, worker: int) -> set[str]:
+        """The names of all files that a worker has or is about to get."""
+        arriving = (move for move in self.moves if move.receiver == worker)
+        names = {run.file for move in arriving for run in (move.runs or {}).values()}
+        return names | {run.file for run in self.runs(worker)}
 
     def bytes_in(self, tier: str, worker: int) -> int:
         """What a worker's files take in a tier."""
@@ -94,7 +124,8 @@ class Commit:
 
     def sections(self) -> set[Section]:
         """The log sections that recovery would read."""
-        return sections_of([tuple(self.runs(worker)) for worker in range(self.workers)])
+        needed = sections_of([tuple(self.runs(worker)) for worker in range(self.workers)])
+        return needed | {each.section for own in self.waiting for each in own}
 
     def to_json(self) -> dict[str, Any]:
         """The record as a JSON object."""
@@ -110,6 +141,8 @@ class Commit:
             ],
             "generations": [[each.to_json() for each in own] for own in self.generations],
             "purged_us": list(self.purged_us),
+            "waiting": [[each.to_json() for each in own] for own in self.waiting],
+            "moves": [move.to_json() for move in self.moves],
             "staged": self.staged,
             "parts": [part.to_json() for part in self.parts],
             "late_staged": self.late_staged,
@@ -135,6 +168,8 @@ class Commit:
                 tuple(Generation.from_json(each) for each in own) for own in data["generations"]
             ),
             purged_us=tuple(data["purged_us"]),
+            waiting=tuple(tuple(map(Waiting.from_json, own)) for own in data["waiting"]),
+            moves=tuple(map(Move.from_json, data["moves"])),
             staged=data["staged"],
             parts=tuple(Part(*part) for part in data["parts"]),
             late_staged=data["late_staged"],
@@ -156,98 +191,10 @@ def first_commit(
         ladders=(((),) * states,) * workers,
         generations=((),) * workers,
         purged_us=(None,) * rounds,
+        waiting=((),) * workers,
     )
 
 
 def equal_shares(groups: int, workers: int) -> tuple[int, ...]:
     """Each worker a contiguous range of the groups."""
     return tuple(group * workers // groups for group in range(groups))
-
-
-def reshared(commit: Commit, spaces: Sequence[int], workers: int) -> Commit:
-    """The same state for another number of workers; `spaces` are those of the states.
-
-    Every worker gets a copy of every run, without a file: it is made from the log when first
-    opened, and then holds only the rows of the worker's own groups.
-    """
-    if workers == commit.workers:
-        return commit
-    assignments = tuple(equal_shares(len(each), workers) for each in commit.assignments)
-    return replace(
-        commit,
-        assignments=assignments,
-        ladders=(tuple(_pooled(commit, s, space) for s, space in enumerate(spaces)),) * workers,
-        generations=tuple(
-            tuple(_reshared_generations(commit, assignments, worker))
-            for worker in range(workers)
-        ),
-    )
-
-
-def _reshared_generations(
-    commit: Commit, assignments: Sequence[Sequence[int]], worker: int
-) -> Iterator[Generation]:
-    """What of all generations becomes a worker's, oldest first; without files, like runs."""
-    all_of_them = (each for of_one in commit.generations for each in of_one)
-    for each in sorted(all_of_them, key=lambda each: each.born):
-        owned = np.array(assignments[each.space]) == worker
-        mine = each.marks(len(owned)) & owned
-        if mine.any():
-            runs = {
-                state: replace(run, file=f"{run.file}-{worker}")
-                for state, run in each.runs.items()
-            }
-            yield replace(each, groups=ranges_of(mine), runs=runs)
-
-
-def _pooled(commit: Commit, state: int, space: int) -> Ladder:
-    """One state's runs of all workers, oldest first.
-
-    After an earlier change of workers several of them share a section, each for its own groups.
-    Their runs become one, or the section's rows would come back once for each.
-    """
-    counting = _counting(commit, state, space)
-    pools: list[tuple[set[Section], list[Run]]] = []
-    for run in (run for ladders in commit.ladders for run in ladders[state]):
-        sections, runs = {_bare(section) for section in run.backing}, [run]
-        for kin in [pool for pool in pools if pool[0] & sections]:
-            pools.remove(kin)
-            sections, runs = sections | kin[0], kin[1] + runs
-        pools.append((sections, runs))
-    whole = (_as_one(runs, counting) for _, runs in pools)
-    return tuple(sorted((run for run in whole if run.backing), key=lambda run: run.oldest_us))
-
-
-def _counting(commit: Commit, state: int, space: int) -> dict[Section, NDArray[np.bool_]]:
-    """For each section the groups whose rows in it count: their owner has it, and with them."""
-    counting: dict[Section, NDArray[np.bool_]] = {}
-    for worker, ladders in enumerate(commit.ladders):
-        owned = np.array(commit.assignments[space]) == worker
-        for section in sections_of([ladders[state]]):
-            mine = section.counting(owned)
-            counting[_bare(section)] = counting.get(_bare(section), False) | mine
-    return counting
-
-
-def _as_one(runs: Sequence[Run], counting: Mapping[Section, NDArray[np.bool_]]) -> Run:
-    """A run without a file in place of several."""
-    sections = dict.fromkeys(_bare(section) for run in runs for section in run.backing)
-    return Run(
-        file=runs[0].file,
-        tier="",
-        length=0,
-        checksum="",
-        rows=sum(run.rows for run in runs),
-        oldest_us=min(run.oldest_us for run in runs),
-        newest_us=max(run.newest_us for run in runs),
-        backing=tuple(
-            replace(section, without=ranges_of(~counting[section]))
-            for section in sections
-            if counting[section].any()
-        ),
-    )
-
-
-def _bare(section: Section) -> Section:
-    """The section's bytes, whoever's rows in them count."""
-    return replace(section, without=())

@@ -32,6 +32,11 @@ def checksum(*chunks: bytes | memoryview) -> str:
     return digest.hexdigest()
 
 
+def named_in_full(name: str) -> str:
+    """The name that a file will have once it is whole."""
+    return name.rsplit(".", 2)[0] if name.endswith(PENDING) else name
+
+
 @contextmanager
 def room_in(folder: Path | str) -> Iterator[None]:
     """Turn "no space left" and "may not" inside the block into errors that name the place."""

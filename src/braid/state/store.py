@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from braid.model.errors import DamagedFile, StorageFull
 from braid.state.bloom import filter_of
-from braid.state.files import checksum, write_whole
+from braid.state.files import checksum, named_in_full, write_whole
 from braid.state.order import merge_rows
 from braid.state.runs import (
     Ladder,
@@ -31,7 +31,7 @@ from braid.state.runs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -77,13 +77,15 @@ class RunStore:
 
     `tiers` are folders that exist, tried in order when a run is written: what does not fit
     into memory goes to disk. Within `limit_bytes` of memory there is room for work that can
-    wait; where there is such a limit, runs on disk are there to stay.
+    wait; where there is such a limit, runs on disk are there to stay. If it `is_firm`, all else
+    goes to disk too.
     """
 
     tiers: Mapping[str, Path]
     log: Path
     ownership: Ownership
     limit_bytes: int | None = None
+    is_firm: bool = False
     rebuilt_runs: int = field(default=0, init=False)
 
     @staticmethod
@@ -107,6 +109,8 @@ class RunStore:
         On disk it gets a filter, if it is there to stay.
         """
         chunks = [memoryview(data)]
+        if self.is_firm and not self.has_room(data.size):
+            tier = DISK
         if tier == DISK and self.limit_bytes is not None:
             words = filter_of(hashes_of(decode(data)))
             padding = -data.size % words.itemsize
@@ -158,9 +162,10 @@ class RunStore:
 
         The answer's `Run` describes the file that is there now.
         """
-        return self._map(run) or self._rebuild(run, horizon_us)
+        return self.find(run) or self._rebuild(run, horizon_us)
 
-    def _map(self, run: Run) -> OpenRun | None:
+    def find(self, run: Run) -> OpenRun | None:
+        """Map a run, if its file is there and undamaged."""
         path = str(self.tiers[run.tier] / run.file) if run.tier in self.tiers else ""
         try:
             data = pa.memory_map(path).read_buffer()
@@ -192,12 +197,11 @@ class RunStore:
         fresh = replace(self.describe(run.file, rows, data), backing=run.backing)
         return OpenRun(self.write(fresh, data, run.tier or MEMORY), rows)
 
-    def remove_others(self, runs: Iterable[Run]) -> None:
-        """Remove the files of all runs but these."""
-        wanted = {run.file for run in runs}
+    def remove_others(self, wanted: Collection[str]) -> None:
+        """Remove all files but those of these names; one may just be being written."""
         for folder in self.tiers.values():
             for path in folder.iterdir():
-                if path.name not in wanted:
+                if named_in_full(path.name) not in wanted:
                     path.unlink(missing_ok=True)
                     _verified.discard(str(path))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from braid.model.errors import StorageFull
 from braid.state.ladder import SEAL_SECTIONS, merge_from, most_dead, without_expired
 from braid.state.order import merge_rows
 from braid.state.runs import Ladder, Run, Section, encode, of_groups, times_of
@@ -136,9 +137,9 @@ class Upkeep:
         ladder: Sequence[OpenRun], groups: NDArray[np.bool_], horizon_us: int | None
     ) -> tuple[list[pa.RecordBatch], list[Section]]:
         """The living rows of some groups, and the sections that have them."""
-        rows = [alive(of_groups(pair.rows, groups), horizon_us) for pair in ladder]
-        sections = (section for pair in ladder for section in pair.run.backing)
-        return rows, [section.lacking(~groups) for section in sections]
+        rows = (alive(of_groups(pair.rows, groups), horizon_us) for pair in ladder)
+        parts = [part for part in rows if part.num_rows]
+        return parts, [section for pair in ladder for section in _of(pair.run.backing, groups)]
 
     def without(self, ladder: Sequence[OpenRun], groups: NDArray[np.bool_]) -> list[OpenRun]:
         """A state without some groups.
@@ -149,7 +150,7 @@ class Upkeep:
         left = []
         for pair in ladder:
             run, rest = pair.run, of_groups(pair.rows, ~groups)
-            backing = tuple(section.lacking(groups) for section in run.backing)
+            backing = _of(run.backing, ~groups)
             if rest.num_rows == run.rows:
                 left.append(pair._replace(run=replace(run, backing=backing)))
                 continue
@@ -159,6 +160,21 @@ class Upkeep:
                 lean = replace(self._describe(rest, data), backing=backing)
                 left.append(OpenRun(self.store.write(lean, data, run.tier), rest))
         return left
+
+    def parcel(
+        self, ladder: Sequence[OpenRun], groups: NDArray[np.bool_], horizon_us: int | None
+    ) -> tuple[list[OpenRun], Run | None]:
+        """Take groups out of a state, to be sent away: what is left, and a run of what is not.
+
+        It waits on disk; if that is full, the log must do.
+        """
+        parts, backing = self.part(ladder, groups, horizon_us)
+        try:
+            gone = self.keep(parts, backing, DISK)
+            run = None if gone is None else gone.run
+        except StorageFull:
+            run = self._compose(parts, backing, None)[0]
+        return self.without(ladder, groups), run
 
     def keep(
         self,
@@ -171,28 +187,42 @@ class Upkeep:
         parts = [part for part in parts if part.num_rows]
         if not parts:
             return None
+        run, rows, data = self._compose(parts, backing, tidy)
+        return OpenRun(self.store.write(run, data, tier), rows)
+
+    def _compose(
+        self, parts: list[pa.RecordBatch], backing: Sequence[Section], tidy: Tidy | None
+    ) -> tuple[Run, pa.RecordBatch, pa.Buffer]:
+        """A run of some rows, which has no file yet; so many sections become one."""
         rows = merge_rows(parts)
         rows = rows if tidy is None else tidy(rows)
         data = encode(rows)
         run = self._describe(rows, data)
         if len(backing) > SEAL_SECTIONS:
             backing = [self.log.add(run, data)]
-        run = replace(run, backing=tuple(backing))
-        return OpenRun(self.store.write(run, data, tier), rows)
+        return replace(run, backing=tuple(backing)), rows, data
 
 
-def attach(ladder: Ladder, run: Run, groups: NDArray[np.bool_]) -> Ladder:
+def attach(ladder: Ladder, run: Run) -> Ladder:
     """A ladder with a run of groups that were detached elsewhere.
 
-    Its own sections may have the same rows, if they stem from a time of fewer workers; from now
-    on only the new run's count. It comes first: its rows are old, and must not hold up the
-    merging of new ones.
+    It comes first in its tier: its rows are old, and must not hold up the merging of new ones.
     """
-    others = (
-        replace(other, backing=tuple(section.lacking(groups) for section in other.backing))
-        for other in ladder
-    )
-    return (run, *others)
+    place = 0
+    if run.tier != DISK:
+        place = next((n for n, other in enumerate(ladder) if other.tier != DISK), len(ladder))
+    return (*ladder[:place], run, *ladder[place:])
+
+
+def relinquished(ladder: Ladder, groups: NDArray[np.bool_]) -> Ladder:
+    """A ladder that has no rows of some groups, and whose sections have none that count."""
+    return tuple(replace(run, backing=_of(run.backing, ~groups)) for run in ladder)
+
+
+def _of(sections: Sequence[Section], groups: NDArray[np.bool_]) -> tuple[Section, ...]:
+    """Sections of which some groups' rows count at most; those with none do not matter."""
+    mine = (section.lacking(~groups) for section in sections if section.counting(groups).any())
+    return tuple(mine)
 
 
 def alive(rows: pa.RecordBatch, horizon_us: int | None) -> pa.RecordBatch:

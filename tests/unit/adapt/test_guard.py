@@ -122,7 +122,7 @@ def test_what_is_in_flight_is_left_alone() -> None:
     moving = replace(SHOT, moves=(Move(0, (0,), 0, 3),))
     assert "moving already" in only_refusal(vet([MOVE], moving))
     assert "relocation" in only_refusal(vet([replace(SPILL, groups={0: (1,)})], moving))
-    assert vet([replace(MOVE, groups=(1,), amount_bytes=20)], moving).accepted
+    assert "sends groups" in only_refusal(vet([replace(MOVE, groups=(1,))], moving))
     spilling = replace(SHOT, spilling=frozenset({1}))
     assert "worker 1 spills" in only_refusal(vet([MOVE], spilling))
     assert "spills already" in only_refusal(vet([Spill(1, {0: (100,)}, 10)], spilling))
@@ -130,8 +130,13 @@ def test_what_is_in_flight_is_left_alone() -> None:
 
 def test_a_group_is_moved_once_and_room_is_given_once() -> None:
     assert len(vet([MOVE, MOVE], SHOT).accepted) == 1
-    two = [Relocate(0, 1, 0, (1,), 20), Relocate(0, 1, 0, (0,), 10)]
-    assert len(vet(two, SHOT).accepted) == 2, "30 bytes of room"
+    two = [Relocate(0, 1, 0, (1,), 20), Relocate(3, 1, 0, (300,), 50)]
+    assert vet(two, SHOT).accepted == (two[0],), "20 of 30 bytes are spoken for"
+    assert (
+        vet(two[1:], replace(SHOT, fixed=frozenset({0})))
+        .refused[0]
+        .reason.startswith("groups of space 0 stay")
+    )
     tight = replace(SHOT, moves=(Move(0, (1,), 0, 1),))
     assert "room for 10" in only_refusal(vet([Relocate(3, 1, 0, (301,), 50)], tight)), (
         "what is on its way counts"

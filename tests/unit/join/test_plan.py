@@ -70,6 +70,8 @@ def report(worker: int, *newest_us: int | None) -> Report:
         ladders={0: (), 1: ()},
         generations={},
         overflowed={},
+        waiting=(),
+        parcels={},
         loads={},
         cleaned_rows=0,
         parts=(),

@@ -204,5 +204,5 @@ def test_files_of_runs_that_no_ladder_has_are_removed(tmp_path: Path) -> None:
     kept, _ = stored_run(store, name="kept")
     stored_run(store, name="dropped")
     (tmp_path / DISK / "x.123.pending").touch()
-    store.remove_others([kept])
+    store.remove_others([kept.file])
     assert [p.name for tier in store.tiers.values() for p in tier.iterdir()] == ["kept"]

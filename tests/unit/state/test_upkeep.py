@@ -9,7 +9,7 @@ from braid.state.ladder import SEAL_SECTIONS
 from braid.state.log import LogFile
 from braid.state.runs import group_of
 from braid.state.store import MEMORY, Ownership, RunStore
-from braid.state.upkeep import Upkeep, attach, open_ladder
+from braid.state.upkeep import Upkeep, attach, open_ladder, relinquished
 from tests.unit.state.making import random_rows, run_rows, store_in
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def moved(giver: RunStore, given: Ladder, had: Ladder, token: str) -> tuple[Ladd
     """Both ladders after group 3 has moved."""
     left, taken = detached(giver, given, 3, token)
     assert taken is not None
-    return left, attach(had, taken, np.arange(GROUPS) == 3)
+    return left, attach(relinquished(had, np.arange(GROUPS) == 3), taken)
 
 
 def test_an_installed_group_counts_once_though_an_older_section_has_it_too(
@@ -183,7 +183,7 @@ def test_an_installed_group_counts_once_though_an_older_section_has_it_too(
     taker = RunStore({MEMORY: tmp_path / "other"}, one.log, owning(*range(8, 16)))
     left, taken = detached(giver, ladder, 5)
     assert taken is not None
-    installed = attach(ladder, taken, np.arange(GROUPS) == 5)
+    installed = attach(relinquished(ladder, np.arange(GROUPS) == 5), taken)
     taker.ownership = owning(5, *range(8, 16))
     giver.ownership = owning(*(g for g in range(8) if g != 5))
     both = contents(giver, left) + contents(taker, installed)

@@ -7,6 +7,11 @@ and moves of Flux, the trend and the two halves of `auto`.
 from __future__ import annotations
 
 from braid.adapt.strategy.contract import Strategy
-from braid.adapt.strategy.registry import STRATEGIES, make_strategy, parameters_of
+from braid.adapt.strategy.registry import (
+    STRATEGIES,
+    make_strategy,
+    parameters_of,
+    parse_strategy,
+)
 
-__all__ = ["STRATEGIES", "Strategy", "make_strategy", "parameters_of"]
+__all__ = ["STRATEGIES", "Strategy", "make_strategy", "parameters_of", "parse_strategy"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from braid.adapt.checks import require_between, require_from
 from braid.adapt.choose import Chooser, on_disk
 from braid.adapt.proposal import Relocate
@@ -12,7 +14,6 @@ from braid.adapt.proposal import Relocate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from braid.adapt.statistics import Snapshot, WorkerLoad
@@ -77,7 +78,10 @@ class RelocateSettings:
 
 def immovable(snapshot: Snapshot, load: WorkerLoad) -> dict[int, NDArray[np.bool_]]:
     """The groups of a worker that must stay where they are."""
-    return on_disk(load.tables) if snapshot.defer else {}
+    stay = on_disk(load.tables) if snapshot.defer else {}
+    for space in snapshot.fixed & load.tables.keys():
+        stay[space] = np.ones(len(load.tables[space]), bool)
+    return stay
 
 
 def relocations(

@@ -61,8 +61,9 @@ class Trend:
         """The growth of each worker's state per batch, parted by what was inserted of late."""
         inflow = {load.worker: _inflow_bytes(load) for load in snapshot.workers}
         total = sum(inflow.values())
-        each = self.growth_bytes / total if total > 0 else 0.0
-        return {worker: each * flow for worker, flow in inflow.items()}
+        if total <= 0:
+            return dict.fromkeys(inflow, 0.0)
+        return {worker: self.growth_bytes * (flow / total) for worker, flow in inflow.items()}
 
 
 def recent_rows(load: WorkerLoad) -> float:

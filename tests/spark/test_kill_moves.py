@@ -1,0 +1,55 @@
+"""Processes die while groups are pushed out, cleaned up or moved: results stay exact."""
+
+from __future__ import annotations
+
+import pytest
+
+from braid.model.failpoints import MOVE_STEPS, OVERFLOW_STEPS
+from tests.spark.kill_harness import Job
+from tests.spark.kill_workloads import GROUPS, ONE_KEY, WORKLOADS
+from tests.spark.test_kills import IS_CAMPAIGN, named, spark_home
+
+pytestmark = [pytest.mark.spark, pytest.mark.kills, pytest.mark.usefixtures("quick_starts")]
+
+RESTLESS = ("--strategy", "relocate-only theta_r=0.999 tau_ms=0", "--groups", "32")
+TIGHT = (
+    *("--strategy", "spill-only", "--memory", "16KB", "--overflow", "defer"),
+    *("--cleanup", "idle", "--groups", "32"),
+)
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("workload", WORKLOADS if IS_CAMPAIGN else (ONE_KEY,), ids=named)
+@pytest.mark.parametrize(
+    ("steps", "options"),
+    [
+        (MOVE_STEPS, (*RESTLESS, "--assign", "0.9,0.1")),
+        (OVERFLOW_STEPS, TIGHT),
+    ],
+    ids=["move", "spill"],
+)
+def test_a_driver_killed_at_every_step_loses_and_doubles_nothing(
+    tmp_path, workload, steps, options
+):
+    with Job(tmp_path / "job", 6, workload, batches=12, rows=300, options=options) as job:
+        for step in steps:
+            job.start(failpoint=f"{step}@*").die()
+        last = job.start()
+        last.end()
+        job.check_all_results()
+        assert last.events("relocate" if steps is MOVE_STEPS else "spill")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("step", MOVE_STEPS[:3] if IS_CAMPAIGN else MOVE_STEPS[1:2])
+def test_an_executor_that_dies_as_it_sends_or_receives_halves_no_move(tmp_path, step):
+    options = (*RESTLESS, "--assign", "0.8,0.1,0.1")
+    cluster = "local-cluster[3,1,1024]"
+    with Job(tmp_path / "job", 7, GROUPS, 8, 1000, cluster, workers=3, options=options) as job:
+        job.environ["SPARK_HOME"] = str(spark_home(tmp_path / "spark"))
+        driver = job.start(failpoint=f"{step}@*", with_driver=False, with_executor=True)
+        driver.end()
+        assert (job.folder / "died").exists()
+        steps = [event["step"] for event in driver.events("relocate")]
+        assert steps.count("deactivate") == steps.count("reactivate") > 0
+        job.check_all_results()

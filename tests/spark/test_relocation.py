@@ -1,0 +1,141 @@
+"""Groups that move between workers, through Spark: exact results, and every step to be seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import braid
+from braid.adapt.proposal import Relocate
+from braid.adapt.strategy import STRATEGIES, parameters_of
+from braid.runtime.relocation import Stage
+from tests.spark.hostile import Hostile
+from tests.spark.kill_workloads import GROUPS, ONE_KEY, TREE
+from tests.spark.test_overflow import FILES, Place, count
+from tests.spark.test_streaming import PAIRS, Folder, wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from braid.adapt.statistics import Snapshot
+    from tests.spark.kill_workloads import Workload
+
+pytestmark = pytest.mark.spark
+
+
+def steps(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [event for event in events if event["event"] == "relocate"]
+
+
+@pytest.mark.parametrize("workload", [ONE_KEY, TREE, GROUPS], ids=lambda w: w.name)
+@pytest.mark.parametrize("overflow", ["probe", "defer"])
+@pytest.mark.parametrize("seed", range(3))
+def test_results_are_exact_under_a_hostile_strategy(
+    spark: SparkSession, tmp_path: Path, workload: Workload, overflow: str, seed: int
+) -> None:
+    place = Place(tmp_path, workload)
+    place.arrive(range(FILES))
+    memory = ["2KB", "32KB", "1MB"][seed]
+    events = place.run(workers=3, memory=memory, overflow=overflow, strategy=Hostile(seed))
+    place.check()
+    assert count(events, "refused") >= FILES
+    assert count(events, "spill") + len(steps(events)) > 0
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("overflow", ["probe", "defer"])
+def test_results_are_exact_under_every_strategy(
+    spark: SparkSession, tmp_path: Path, name: str, overflow: str
+) -> None:
+    place = Place(tmp_path, ONE_KEY)
+    place.arrive(range(FILES))
+    eager = " tau_ms=0" if "tau_ms" in parameters_of(name) else ""
+    events = place.run(
+        workers=3,
+        memory="40KB",
+        overflow=overflow,
+        strategy=name + eager,
+        assign="0.6,0.2,0.2",
+    )
+    place.check()
+    acted = bool(count(events, "spill") + len(steps(events)))
+    assert acted == (name != "none") or name == "flux-load", "which may find it even enough"
+
+
+def test_every_move_goes_through_all_steps(spark: SparkSession, tmp_path: Path) -> None:
+    place = Place(tmp_path, ONE_KEY)
+    place.arrive(range(FILES))
+    events = place.run(
+        workers=2,
+        memory="1MB",
+        assign="0.9,0.1",
+        strategy="relocate-only theta_r=0.9 tau_ms=0",
+    )
+    place.check()
+    seen = steps(events)
+    begun = [event for event in seen if event["step"] == "deactivate"]
+    assert begun
+    for first in begun:
+        who = [first[name] for name in ("sender", "receiver", "space")]
+        of_it = [e for e in seen if [e[n] for n in ("sender", "receiver", "space")] == who]
+        names = [event["step"] for event in of_it]
+        assert names[: len(Stage)] == [stage.value for stage in Stage]
+    sent, received = (
+        sum(event["rows"] for event in seen if event["step"] == step)
+        for step in ("send", "receive")
+    )
+    assert sent == received > 0
+    groups = [w["groups"] for w in [e for e in events if e["event"] == "batch"][-1]["workers"]]
+    assert max(groups) < 0.8 * 32
+
+
+def test_a_stopped_run_finishes_its_moves_when_it_goes_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    place = Place(tmp_path, ONE_KEY)
+    for seed, files in enumerate([range(3), range(3, 5), range(5, FILES)]):
+        place.arrive(files)
+        run = place.start(workers=2 + seed % 2, memory="8KB", strategy=Hostile(seed))
+        while run.progress.batches < 2 and not run.await_termination(0.01):
+            pass
+        run.stop()
+    place.run(workers=2)
+    place.check()
+
+
+@dataclass(frozen=True)
+class AllAway:
+    """Moves all of worker 0's groups to worker 1, once, after a batch."""
+
+    batch: int
+
+    def decide(self, snapshot: Snapshot, /) -> tuple[AllAway, tuple[Relocate, ...]]:
+        if snapshot.batch != self.batch:
+            return self, ()
+        (space,) = snapshot.workers[0].tables
+        groups = tuple(snapshot.workers[0].tables[space].group.tolist())
+        return self, (Relocate(0, 1, space, groups, 0),)
+
+
+def test_rows_that_wait_for_groups_do_not_wait_for_more_rows_to_come(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    a, b = Folder(tmp_path / "a"), Folder(tmp_path / "b")
+    query = braid.query(PAIRS, event_time="ts", a=a.stream(spark), b=b.stream(spark))
+    sink = braid.sinks.memory()
+    run = query.start(
+        checkpoint=tmp_path / "checkpoint", sink=sink, workers=2, strategy=AllAway(0)
+    )
+    keys = range(20)
+    a.add(*((k, 1, k) for k in keys))
+    wait_until(lambda: len(steps(run.events())) == 1, run)
+    b.add(*((k, 1, k) for k in keys))  # those of worker 0's groups have to wait
+    wait_until(lambda: len(sink.rows()) == len(keys), run)
+    run.stop()
+    assert [step["step"] for step in steps(run.events())] == [stage.value for stage in Stage]
+    shown = [e["output_rows"] for e in run.events() if e["event"] == "batch"]
+    assert shown[0] == 0 < shown[1] < shown[1] + shown[2] == len(keys)
