@@ -40,6 +40,8 @@ def random_chores(chance: Random, plan: JoinPlan, defers: bool, memory: int | No
         spill=spill,
         clean_bytes=chance.choice([0, 0, 1, 200, ALL]),
         memory_bytes=memory,
+        most_rows=chance.choice([None, 0, 1, 3, 10]),
+        may_wait=True,
     )
 
 
@@ -81,7 +83,7 @@ def results(
     with quick_folder() as folder:
         engine = Engine(plan, folder, case.workers, case.hash_bits)
         for batch, workers in zip(case.batches(), case.restarts, strict=True):
-            engine.chores = Chores(defers=defers, memory_bytes=memory)
+            engine.chores = Chores(defers=defers, memory_bytes=memory, may_wait=True)
             if workers:
                 engine = engine.restart(workers)
             rows = {n: prepared(case.query.streams[n], table) for n, table in batch.items()}

@@ -10,6 +10,7 @@ import pytest
 import braid
 from braid.adapt.proposal import Relocate
 from braid.adapt.strategy import STRATEGIES, parameters_of
+from braid.runtime.pacing import Pacing
 from braid.runtime.relocation import Stage
 from tests.spark.hostile import Hostile
 from tests.spark.kill_workloads import GROUPS, ONE_KEY, TREE
@@ -139,3 +140,20 @@ def test_rows_that_wait_for_groups_do_not_wait_for_more_rows_to_come(
     assert [step["step"] for step in steps(run.events())] == [stage.value for stage in Stage]
     shown = [e["output_rows"] for e in run.events() if e["event"] == "batch"]
     assert shown[0] == 0 < shown[1] < shown[1] + shown[2] == len(keys)
+
+
+@pytest.mark.parametrize("workload", [ONE_KEY, TREE, GROUPS], ids=lambda w: w.name)
+def test_results_are_exact_though_rows_wait_for_busy_workers(
+    spark: SparkSession, tmp_path: Path, workload: Workload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Pacing, "most_rows", lambda self, worker: 100 + 300 * worker)
+    place = Place(tmp_path, workload)
+    place.arrive(range(FILES))
+    events = place.run(workers=2, skew_buffer=100)
+    place.check()
+    held = [event for event in events if event["event"] == "hold"]
+    assert any(event["rows"] for event in held)
+    full = [event["batch"] for event in held if event["waiting_rows"] > 100]
+    rows = {e["batch"]: e["input_rows"] for e in events if e["event"] == "batch"}
+    assert full, "the buffer was full at times"
+    assert not any(rows[batch + 1] for batch in full), "and the sources waited"

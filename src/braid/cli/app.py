@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from braid.cli.demo import demo
+from braid.cli.experiment import experiment
 from braid.cli.explain import explain
 from braid.cli.generate import generate
 from braid.cli.run import run
@@ -23,6 +24,7 @@ app.command()(run)
 app.command()(explain)
 app.add_typer(generate, name="generate")
 app.command()(demo)
+app.command()(experiment)
 
 
 def main() -> None:

@@ -112,6 +112,14 @@ def run(
         str,
         typer.Option(metavar="end|idle|never", help="When to make what groups on disk owe."),
     ] = "end",
+    skew_buffer: Annotated[
+        int | None,
+        typer.Option(
+            metavar="ROWS",
+            help="Rows that may wait for workers with more than their share of a batch.",
+            show_default="none do",
+        ),
+    ] = None,
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     events: Annotated[
         Path | None, typer.Option(metavar="FILE.jsonl", help="File to append events to.")
@@ -145,6 +153,7 @@ def run(
         events=events,
         memory=memory,
         assign=assign,
+        skew_buffer=skew_buffer,
         overflow=overflow,
         strategy=strategy,
         spill_policy=spill_policy,

@@ -172,6 +172,22 @@ class Relocated:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """A worker had more rows than its share of a batch, and `rows` of them wait; or none now.
+
+    `numbers` are how many it could have joined in the time that batches usually take.
+    """
+
+    name: ClassVar = "hold"
+    batch: int
+    worker: int
+    rows: int
+    waiting_rows: int
+    reason: str
+    numbers: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """A strategy proposed what is not safe, and it was not done."""
 
@@ -201,6 +217,7 @@ Event = (
     | Spilled
     | CleanedUp
     | Relocated
+    | Held
     | Refused
     | Finished
 )

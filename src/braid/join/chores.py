@@ -19,7 +19,9 @@ class Chores:
     With `defers`, rows on disk are not probed, and results with them are owed. Clean-up takes
     groups that owe results while they have less than `clean_bytes` on disk, and at least one.
     With `counts`, the worker reports what each of its groups weighs and does. `firm` memory
-    takes nothing beyond `memory_bytes`: as long as groups move, the worker cannot spill.
+    takes nothing beyond `memory_bytes`: as long as groups move, the worker cannot spill. It
+    joins no more than `most_rows` in a round; the others wait. As nobody knows beforehand where
+    rows will, all workers are told that some `may_wait`.
     """
 
     defers: bool = False
@@ -28,6 +30,8 @@ class Chores:
     memory_bytes: int | None = None
     counts: bool = False
     firm: bool = False
+    most_rows: int | None = None
+    may_wait: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The chores as a JSON object."""
@@ -38,6 +42,8 @@ class Chores:
             "memory_bytes": self.memory_bytes,
             "counts": self.counts,
             "firm": self.firm,
+            "most_rows": self.most_rows,
+            "may_wait": self.may_wait,
         }
 
     @classmethod

@@ -44,7 +44,7 @@ class Held:
             space: Upkeep(store, self.log, f"{token}-{space}")
             for space, store in stores.items()
         }
-        self.backlog = Backlog(step, self.log)
+        self.backlog = Backlog(step, self.log, arrivals.rows)
         self.opened: dict[int, list[OpenRun]] = {}
         self.ladders: dict[int, Ladder] = {}
 
@@ -114,13 +114,13 @@ class Held:
     def admitted(self, number: int, port: Port) -> pa.RecordBatch:
         """A port's rows that are to join now.
 
-        In an ordered query they wait for their time, in others for groups that move.
+        In an ordered query others wait for their time, else in the backlog.
         """
         arrived = self.arrivals.rows[number]
         self._check_routing(port, arrived)
         if port.waiting is None:
             owned = self.stores[port.space].ownership.owned
-            return self.backlog.admitted(number, port, arrived, owned)
+            return self.backlog.admitted(number, owned)
         due = self.step.closing_us
         waiting = self.open(port.waiting)
         upkeep = self.upkeeps[port.space]

@@ -19,6 +19,8 @@ _PLAIN_FIELDS = (
     "null_key_rows",
     "null_time_rows",
     "late_rows",
+    "joined_rows",
+    "held_rows",
     "output_rows",
     "busy_ms",
     "rebuilt_runs",
@@ -52,6 +54,8 @@ class Report:
     null_key_rows: int
     null_time_rows: int
     late_rows: int
+    joined_rows: int
+    held_rows: int
     output_rows: int
     newest_us: tuple[int | None, ...]
     ladders: dict[int, Ladder]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from braid.events import Event
     from braid.join.plan import JoinPlan
     from braid.join.report import Report
+    from braid.runtime.pacing import Pacing
     from braid.state.commit import Commit
 
 _MARK = 0.9  # of the budget: sizes are estimates, and a batch comes on top
@@ -100,10 +101,17 @@ class Adaptation:
         """Whether there is a strategy that may ever ask for something."""
         return not isinstance(self.strategy, NoAdaptation)
 
-    def chores(self, commit: Commit) -> tuple[Chores, ...]:
+    def chores(self, commit: Commit, pacing: Pacing) -> tuple[Chores, ...]:
         """What each worker is to do in the batch after a commit."""
         moving = commit.moving
-        return tuple(self._chores(w, w in moving) for w in range(commit.workers))
+        return tuple(
+            replace(
+                self._chores(worker, worker in moving),
+                most_rows=pacing.most_rows(worker),
+                may_wait=pacing.buffer_rows is not None,
+            )
+            for worker in range(commit.workers)
+        )
 
     def _chores(self, worker: int, is_moving: bool) -> Chores:
         spill = self.spills.get(worker)

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from braid.join.plan import JoinPlan
     from braid.runtime.adaptation import Adaptation
     from braid.runtime.idleness import Idleness
+    from braid.runtime.pacing import Pacing
     from braid.runtime.pinning import Anchor
     from braid.runtime.relocation import Relocation
     from braid.runtime.sinks import Sink
@@ -75,6 +76,7 @@ class Coordinator:
     idleness: Idleness
     adaptation: Adaptation
     relocation: Relocation
+    pacing: Pacing
     journal: Journal
     steps: tuple[Callable[[_Batch], None], ...] = field(init=False)
 
@@ -130,13 +132,21 @@ class Coordinator:
                 hint="restore the whole checkpoint folder from one copy",
             )
         if number > self.commit.source_batch:
+            self._make_room(rows.sparkSession)
             self._take(self.prepare(rows), source_batch=number)
         # Of one that came again too: the crash may have been before what it closed was shown.
         self.close_moments(rows.sparkSession)
 
     def on_files(self, job: Prepared, position: dict[str, Any]) -> None:
         """Take a batch of rows from files through all steps."""
+        self._make_room(job.rows.sparkSession)
         self._take(job, position=position)
+
+    def _make_room(self, spark: SparkSession) -> None:
+        """Let rows that wait go first, if there are too many of them for others to come."""
+        while self.pacing.is_full(self.commit):
+            self.relocation.wait()
+            self._take(self.prepare(no_rows(self.plan, spark)))
 
     def clean_up(self, spark: SparkSession) -> None:
         """Batches without rows, until no result is owed."""
@@ -185,7 +195,7 @@ class Coordinator:
         batch = _Batch(
             job=job,
             number=last.batch + 1,
-            chores=self.adaptation.chores(last),
+            chores=self.adaptation.chores(last, self.pacing),
             closing_us=closing_us(self.plan, last, at_end=at_end),
             source_batch=last.source_batch if source_batch is None else source_batch,
             position=last.position if position is None else position,
@@ -200,6 +210,7 @@ class Coordinator:
     def _adapt(self, batch: _Batch, elapsed_ms: int) -> None:
         """Carry on with what moves, and let the strategy decide what else is to be done."""
         events: list[Event] = [*self.relocation.after(self.commit)]
+        events += self.pacing.after(self.commit, batch.reports)
         under_way = self.relocation.orders
         events += self.adaptation.after(self.commit, batch.reports, elapsed_ms, under_way)
         wanted = self.adaptation.moves[len(under_way) :]

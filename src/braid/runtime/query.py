@@ -25,6 +25,7 @@ from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.files import FileStream, FolderReader, Shelf
 from braid.runtime.idleness import Idleness
+from braid.runtime.pacing import Pacing
 from braid.runtime.pinning import drop_anchor
 from braid.runtime.relocation import Relocation
 from braid.runtime.run import FolderFeed, Run, SparkFeed
@@ -218,6 +219,7 @@ class ContinuousQuery:
         events: str | os.PathLike[str] | None = None,
         available_now: bool = False,
         assign: str | None = None,
+        skew_buffer: int | None = None,
         memory: str | int | None = None,
         overflow: str = "probe",
         strategy: str | Strategy | None = None,
@@ -235,18 +237,23 @@ class ContinuousQuery:
         `auto`, or else one with its parameters, such as "lazy-disk theta_r=0.5". With the
         overflow `probe` groups are joined on disk; with `defer`, what they owe is made by a
         clean-up. Workers begin with equal shares of the groups, or with those of `assign`.
+
+        With a `skew_buffer`, no worker takes more rows of a batch than it can join in the time
+        of the others: up to so many rows wait for later batches, and beyond that the sources.
         """
         settings = memory_settings(
             memory, overflow, strategy, spill_policy, spill_percent, cleanup
         )
         workers = self._worker_count(workers)
+        if skew_buffer is not None and skew_buffer < 0:
+            raise BraidError(f"a buffer cannot hold {skew_buffer:,} rows")
         laid = self.plan(groups=groups, plan=plan, order=order)
         shares = None if assign is None else parse_shares(assign, workers)
         folder = Path(checkpoint).absolute()
         opened = Checkpoint.open(folder, _identity(laid), _first_commit(laid, workers, shares))
         try:
             options = laid, opened, sink, workers, late, events, available_now
-            return self._start(*options, settings)
+            return self._start(*options, settings, Pacing(skew_buffer))
         except BaseException:
             opened.close()
             raise
@@ -267,6 +274,7 @@ class ContinuousQuery:
         events: str | os.PathLike[str] | None,
         available_now: bool,
         settings: MemorySettings,
+        pacing: Pacing,
     ) -> Run:
         last = checkpoint.last_commit()
         spaces = [state.space for state in plan.rounds.states]
@@ -299,6 +307,7 @@ class ContinuousQuery:
             idleness=Idleness(len(plan.streams), self.idle_timeout_us),
             adaptation=adaptation,
             relocation=relocation,
+            pacing=pacing,
             journal=journal,
         )
 

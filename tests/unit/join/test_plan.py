@@ -70,6 +70,8 @@ def report(worker: int, *newest_us: int | None) -> Report:
         ladders={0: (), 1: ()},
         generations={},
         overflowed={},
+        joined_rows=0,
+        held_rows=0,
         waiting=(),
         parcels={},
         loads={},

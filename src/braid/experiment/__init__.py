@@ -1,0 +1,11 @@
+"""The papers' experiments on the real engine: one command each, a picture and a table of it.
+
+Time and sizes are smaller than the papers', the shapes are what matters. Results are counted by
+the position in the input, not by the clock, so that a curve is the same on any machine.
+"""
+
+from braid.experiment.d_cape import EXPERIMENTS
+from braid.experiment.perform import perform
+from braid.experiment.setup import Experiment
+
+__all__ = ["EXPERIMENTS", "Experiment", "perform"]

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from braid.experiment.setup import Input
+from braid.experiment.streams import write_streams
+from braid.state.runs import group_of
+from braid.workload import PartitionSpec, rows
+from tests.engine import spark_hash
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_every_partitions_keys_are_of_the_group_of_its_number(tmp_path: Path) -> None:
+    partitions = (PartitionSpec(3, 4.0, 600), PartitionSpec(4, 1.0, 900))
+    spec = Input(partitions, rate=400.0).spec()
+    write_streams(spec, tmp_path, seconds=2)
+    for stream in ("a", "b", "c"):
+        drawn = rows(spec, stream, 0, 2_000_000)
+        written = pa.concat_tables(
+            pq.read_table(path) for path in sorted((tmp_path / stream).iterdir())
+        )
+        assert written.drop(["k"]) == drawn.drop(["k"])
+        keys = written.column("k").to_pylist()
+        hashes = np.array([spark_hash(pa.int64(), key) for key in keys], np.uint64)
+        partition = drawn.column("k").to_numpy() % spec.partition_count
+        assert (group_of(hashes, spec.partition_count) == partition).all()
+        pairs = set(zip(drawn.column("k").to_pylist(), keys, strict=True))
+        assert len(pairs) == len(set(keys)) == len(set(drawn.column("k").to_pylist()))
