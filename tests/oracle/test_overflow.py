@@ -112,13 +112,13 @@ def results(
 
 @pytest.mark.parametrize("defers", [True, False], ids=["defer", "probe"])
 @pytest.mark.parametrize("style", ["plain", "history", "grouped"])
-@settings(SLOW, max_examples=60 * CAMPAIGN)
+@settings(SLOW, max_examples=36 * CAMPAIGN)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_results_are_exact_whatever_is_pushed_out(
     style: str, defers: bool, data: st.DataObject, seed: int
 ) -> None:
     chance = Random(seed)
-    case = with_workers(data.draw(cases(styles=[style], most_batches=10)), chance)
+    case = with_workers(data.draw(cases(styles=[style], most_batches=8)), chance)
     trees = list(all_trees(range(len(case.query.streams))))
     tree = default_tree(case.query) if style == "history" else chance.choice(trees)
     found, *_ = results(case, planned(case, tree), chance, defers)
@@ -130,8 +130,8 @@ def test_the_random_cases_push_out_owe_and_move(style: str) -> None:
     # Or the law above would say nothing.
     seen = []
 
-    @settings(SLOW, max_examples=20, database=None, derandomize=True)
-    @given(case=cases(styles=[style], most_batches=10), seed=st.integers(0, 2**32))
+    @settings(SLOW, max_examples=12, database=None, derandomize=True)
+    @given(case=cases(styles=[style], most_batches=8), seed=st.integers(0, 2**32))
     def run(case: Case, seed: int) -> None:
         chance = Random(seed)
         case = with_workers(case, chance)
