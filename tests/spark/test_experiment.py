@@ -32,7 +32,7 @@ def small(experiment: Experiment) -> Experiment:
     return replace(experiment, input=streams, trials=tuple(trials))
 
 
-@pytest.mark.parametrize("name", ["spill-policy", "relocation-threshold"])
+@pytest.mark.parametrize("name", ["spill-policy"])
 def test_an_experiment_gives_a_table_and_a_picture(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:

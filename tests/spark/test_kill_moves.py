@@ -11,6 +11,7 @@ from tests.spark.test_kills import IS_CAMPAIGN, named, spark_home
 
 pytestmark = [pytest.mark.spark, pytest.mark.kills, pytest.mark.usefixtures("quick_starts")]
 
+CAMPAIGN_ONLY = pytest.mark.skipif(not IS_CAMPAIGN, reason="make kills has more of them")
 RESTLESS = ("--strategy", "relocate-only theta_r=0.999 tau_ms=0", "--groups", "32")
 TIGHT = (
     *("--strategy", "spill-only", "--memory", "16KB", "--overflow", "defer"),
@@ -24,7 +25,7 @@ TIGHT = (
     ("steps", "options"),
     [
         (MOVE_STEPS, (*RESTLESS, "--assign", "0.9,0.1")),
-        (OVERFLOW_STEPS, TIGHT),
+        pytest.param(OVERFLOW_STEPS, TIGHT, marks=CAMPAIGN_ONLY),
     ],
     ids=["move", "spill"],
 )
@@ -38,8 +39,9 @@ def test_a_driver_killed_at_every_step_loses_and_doubles_nothing(
         job.check_all_results()
 
 
+@CAMPAIGN_ONLY
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("step", MOVE_STEPS[:3] if IS_CAMPAIGN else MOVE_STEPS[1:2])
+@pytest.mark.parametrize("step", MOVE_STEPS[:3])
 def test_an_executor_that_dies_as_it_sends_or_receives_halves_no_move(tmp_path, step):
     options = (*RESTLESS, "--assign", "0.8,0.1,0.1")
     cluster = "local-cluster[3,1,1024]"
