@@ -106,10 +106,7 @@ class Chooser:
 
         Without the last of them, the amount is not reached.
         """
-        candidates = Candidates.of(tables, excluded, self.recent)
-        ranked = self.rank(candidates, batch, worker)
-        places = first_reaching(ranked, candidates.memory_bytes, amount_bytes)
-        return candidates.chosen(places), int(candidates.memory_bytes[places].sum())
+        return self._choose(first_reaching, tables, amount_bytes, batch, worker, excluded)
 
     def choose_within(
         self,
@@ -124,9 +121,20 @@ class Chooser:
 
         Whatever is preferred and still fits is taken, so that no other one would fit.
         """
+        return self._choose(all_fitting, tables, amount_bytes, batch, worker, excluded)
+
+    def _choose(
+        self,
+        take: Callable[[Ids, Counts, float], Ids],
+        tables: Mapping[int, GroupTable],
+        amount_bytes: float,
+        batch: int,
+        worker: int,
+        excluded: Masks | None,
+    ) -> tuple[dict[int, tuple[int, ...]], int]:
         candidates = Candidates.of(tables, excluded, self.recent)
         ranked = self.rank(candidates, batch, worker)
-        places = all_fitting(ranked, candidates.memory_bytes, amount_bytes)
+        places = take(ranked, candidates.memory_bytes, amount_bytes)
         return candidates.chosen(places), int(candidates.memory_bytes[places].sum())
 
 

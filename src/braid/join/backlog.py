@@ -42,6 +42,9 @@ class Backlog:
         self.step, self.log, self.arrived = step, log, arrived
         self.ports = step.plan.rounds.rounds[step.round].ports
         self._before = [each for each in step.waiting if each.round == step.round]
+        self._counts: list[int] = [rows.num_rows for rows in arrived]
+        for each in self._before:
+            self._counts[each.port] += each.section.rows
         self.waiting: list[Waiting] = []
         self.held_rows = 0
 
@@ -50,7 +53,7 @@ class Backlog:
         arrived, space = self.arrived[number], self.ports[number].space
         before = [each for each in self._before if each.port == number]
         paused = marked(self.step.paused.get(space, ()), len(owned))
-        most = self._most(number)
+        most = share = self._most(number)
         if not before and not paused.any() and arrived.num_rows <= most:
             return arrived
         ready = []
@@ -69,7 +72,7 @@ class Backlog:
         ready.append(_filtered(active, joins))
         surplus = _filtered(active, ~joins)
         self.held_rows += surplus.num_rows
-        length = max(_LEAST_SECTION, self._most(number))
+        length = max(_LEAST_SECTION, share)
         for first in range(0, surplus.num_rows, length):
             self._hold(number, surplus.slice(first, length))
         self._hold(number, of_groups(arrived, paused))
@@ -78,15 +81,13 @@ class Backlog:
 
     def _most(self, number: int) -> int:
         """How many rows may join that come by a port: its part of what the worker may take."""
-        most, plan = self.step.chores.most_rows, self.step.plan
-        counts: list[int] = [rows.num_rows for rows in self.arrived]
-        for each in self._before:
-            counts[each.port] += each.section.rows
-        may_wait = [plan.may_wait(port.space) for port in self.ports]
-        total = sum(count for count, may in zip(counts, may_wait, strict=True) if may)
-        if most is None or not may_wait[number] or total <= most:
-            return counts[number]
-        return math.ceil(counts[number] * most / total)
+        most, count = self.step.chores.most_rows, self._counts[number]
+        may_wait = self.step.plan.may_wait
+        if most is None or not may_wait(self.ports[number].space):
+            return count
+        counted = zip(self._counts, self.ports, strict=True)
+        total = sum(rows for rows, port in counted if may_wait(port.space))
+        return count if total <= most else math.ceil(count * most / total)
 
     def _hold(self, number: int, rows: pa.RecordBatch) -> None:
         if rows.num_rows:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from braid.adapt.checks import require_known
 from braid.adapt.guard import vet
 from braid.adapt.proposal import Relocate, Spill
@@ -17,7 +15,7 @@ from braid.adapt.strategy.none import NoAdaptation
 from braid.adapt.tally import Tally
 from braid.events import CleanedUp, Refused, Spilled
 from braid.join.chores import Chores
-from braid.state.runs import ranges_of
+from braid.state.runs import ranges_with
 from braid.state.store import DISK, MEMORY
 
 if TYPE_CHECKING:
@@ -118,7 +116,7 @@ class Adaptation:
         is_bounded = self.settings.memory_bytes is not None
         return Chores(
             defers=is_bounded and self.settings.defers,
-            spill={} if spill is None else {s: _ranges(g) for s, g in spill.groups.items()},
+            spill={} if spill is None else {s: ranges_with(g) for s, g in spill.groups.items()},
             clean_bytes=self._clean_bytes(worker),
             memory_bytes=self.settings.memory_bytes,
             counts=self.is_active,
@@ -204,7 +202,7 @@ class Adaptation:
             idle_ms=max(0, elapsed_ms - busy_ms),
             input_rows=sum(report.input_rows for report in mine),
             output_rows=sum(report.output_rows for report in mine),
-            waiting_rows=sum(each.section.rows for each in commit.waiting[worker]),
+            waiting_rows=commit.waiting_rows(worker),
         )
 
     def _outcome(self, batch: int, reports: Sequence[Report]) -> Iterator[Event]:
@@ -235,9 +233,3 @@ class Adaptation:
     def ask_for_cleanup(self) -> None:
         """Have all that is owed made in the next batches."""
         self.wanted = True
-
-
-def _ranges(groups: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    marks = np.zeros(max(groups) + 1, bool)
-    marks[list(groups)] = True
-    return ranges_of(marks)

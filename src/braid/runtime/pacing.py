@@ -39,7 +39,9 @@ class Pacing:
 
     def is_full(self, commit: Commit) -> bool:
         """Whether the sources must wait for what waits."""
-        return self.buffer_rows is not None and _waiting(commit) > self.buffer_rows
+        if self.buffer_rows is None:
+            return False
+        return sum(map(commit.waiting_rows, range(commit.workers))) > self.buffer_rows
 
     def after(self, commit: Commit, reports: Sequence[Report]) -> Iterator[Held]:
         """Learn from a batch; who has held rows back, and why."""
@@ -48,7 +50,7 @@ class Pacing:
         for worker in range(commit.workers):
             mine = [report for report in reports if report.worker == worker]
             held = sum(report.held_rows for report in mine)
-            waiting = sum(each.section.rows for each in commit.waiting[worker])
+            waiting = commit.waiting_rows(worker)
             if held or (self._waited.get(worker) and not waiting):
                 yield Held(
                     batch=commit.batch,
@@ -79,7 +81,3 @@ class Pacing:
             for worker in range(workers)
             if rows[worker] and busy_ms[worker]
         }
-
-
-def _waiting(commit: Commit) -> int:
-    return sum(each.section.rows for own in commit.waiting for each in own)

@@ -19,14 +19,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from braid.events import Relocated
 from braid.join.moves import begin_move
 from braid.model.failpoints import reach
 from braid.runtime.faults import explain_fault, unlogged
 from braid.state.moving import reactivated
-from braid.state.runs import ranges_of
+from braid.state.runs import ranges_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -67,9 +65,10 @@ class _Course:
         assert _ORDER.index(to) == _ORDER.index(self.stage) + 1, (self.stage, to)
         self.stage = to
 
-    def is_of(self, move: Move) -> bool:
-        """Whether a recorded move is this one; a worker sends of a space one at a time."""
-        return (move.space, move.sender) == (self.order.space, self.order.sender)
+    def found_in(self, commit: Commit) -> Move:
+        """The move as it is on record; a worker sends groups of a space once at a time."""
+        place = self.order.space, self.order.sender
+        return next(move for move in commit.moves if (move.space, move.sender) == place)
 
 
 @dataclass(slots=True)
@@ -120,22 +119,18 @@ class Relocation:
         for course in list(self._courses):
             batch = commit.batch + 1
             if course.cargo is not None and course.cargo.done():
-                move = next(move for move in commit.moves if course.is_of(move))
                 arrived, fault = _unpacked(course.cargo)
                 course.advance(Stage.RECEIVE)
                 events.append(self._event(course, batch, arrived, reason=fault))
-                commit = reactivated(commit, move, arrived)
+                commit = reactivated(commit, course.found_in(commit), arrived)
                 course.advance(Stage.REACTIVATE)
                 events.append(self._event(course, batch))
                 self._courses.remove(course)
                 reach("groups reactivated", batch)
             elif course.stage is Stage.COMPUTE:
                 order = course.order
-                marks = np.zeros(self.plan.groups, bool)
-                marks[list(order.groups)] = True
-                groups = ranges_of(marks)
-                who = order.sender, order.receiver
-                commit = begin_move(self.plan, commit, order.space, groups, *who)
+                what = order.space, ranges_with(order.groups)
+                commit = begin_move(self.plan, commit, *what, order.sender, order.receiver)
                 course.advance(Stage.DEACTIVATE)
                 events.append(self._event(course, batch))
         return commit, events
@@ -144,13 +139,17 @@ class Relocation:
         """Send what has been taken out by the batch that was just committed."""
         for course in self._courses:
             if course.stage is Stage.DEACTIVATE:
-                move = next(move for move in commit.moves if course.is_of(move))
+                move = course.found_in(commit)
                 course.advance(Stage.QUIESCE)
                 yield self._event(course, commit.batch, move.runs)
-                course.cargo = self._porter.submit(self.send, commit, move)
+                course.cargo = self._porter.submit(self._carry, commit, move)
                 course.cargo.add_done_callback(lambda _: self.on_arrival())
                 course.advance(Stage.SEND)
                 yield self._event(course, commit.batch, move.runs)
+
+    def _carry(self, commit: Commit, move: Move) -> dict[int, Run]:
+        with unlogged():  # what goes wrong is told by an event
+            return self.send(commit, move)
 
     def wait(self) -> None:
         """Wait until all that was sent has arrived, or cannot."""
@@ -188,7 +187,6 @@ class Relocation:
 def _unpacked(cargo: Future[dict[int, Run]]) -> tuple[dict[int, Run], str]:
     """What has arrived, or nothing and why."""
     try:
-        with unlogged():
-            return cargo.result(), ""
+        return cargo.result(), ""
     except Exception as fault:
         return {}, f"not sent, and made from the log instead: {explain_fault(fault)}"

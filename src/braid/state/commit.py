@@ -112,6 +112,10 @@ class Commit:
             if move.sender == worker and move.runs is not None:
                 yield from move.runs.values()
 
+    def waiting_rows(self, worker: int) -> int:
+        """How many rows wait at a worker."""
+        return sum(each.section.rows for each in self.waiting[worker])
+
     def files(self, worker: int) -> set[str]:
         """The names of all files that a worker has or is about to get."""
         arriving = (move for move in self.moves if move.receiver == worker)

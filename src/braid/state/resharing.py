@@ -79,17 +79,17 @@ def _pooled(commit: Commit, state: int, space: int) -> Ladder:
 
 def _pooled_waiting(commit: Commit) -> Iterator[Waiting]:
     """What waits at all workers, each section once."""
-    everywhere = {
-        replace(each, section=_bare(each.section)): each.space
-        for own in commit.waiting
-        for each in own
+    everywhere = [each for own in commit.waiting for each in own]
+    counting = {
+        space: _counting(
+            commit,
+            space,
+            ([each.section for each in own if each.space == space] for own in commit.waiting),
+        )
+        for space in {each.space for each in everywhere}
     }
-    for each, space in everywhere.items():
-        sections = [
-            {other.section for other in own if _bare(other.section) == each.section}
-            for own in commit.waiting
-        ]
-        counts = _counting(commit, space, sections)[each.section]
+    for each in dict.fromkeys(replace(w, section=_bare(w.section)) for w in everywhere):
+        counts = counting[each.space][each.section]
         if counts.any():
             yield replace(each, section=replace(each.section, without=ranges_of(~counts)))
 

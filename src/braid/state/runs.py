@@ -154,6 +154,17 @@ def ranges_of(groups: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
     return tuple(zip(edges[::2], edges[1::2], strict=True))
 
 
+def ranges_with(groups: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Half-open ranges of some groups, given by their numbers.
+
+    >>> ranges_with([3, 0, 1])
+    ((0, 2), (3, 4))
+    """
+    marks = np.zeros(max(groups) + 1, bool)
+    marks[list(groups)] = True
+    return ranges_of(marks)
+
+
 def marked(ranges: Iterable[tuple[int, int]], groups: int) -> NDArray[np.bool_]:
     """The inverse of `ranges_of`, of so many groups.
 
