@@ -67,6 +67,9 @@ def receive(
     for tag, port in enumerate(a_round.ports):
         mine = tags == tag
         layout = plan.wire.layout(port)
+        if port.made:
+            rows.append(no_rows(layout))
+            continue
         if port.stream is not None and behind is not None:
             too_late = np.flatnonzero(mine & behind)
             mine &= ~behind
@@ -90,6 +93,11 @@ def receive(
         null_time_rows=int(counts[NULL_TIME]),
         reports=_reports(table) if counts[REPORT] else (),
     )
+
+
+def no_rows(layout: Layout) -> pa.RecordBatch:
+    """No rows, in the form of runs."""
+    return pa.RecordBatch.from_pylist([], schema=layout.schema())
 
 
 def _reports(table: pa.Table) -> tuple[str, ...]:

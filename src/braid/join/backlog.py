@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from braid.state.move import Waiting
 from braid.state.order import merge_rows
-from braid.state.runs import encode, group_of, hashes_of, marked, of_groups
-from braid.state.store import RunStore, read_section
+from braid.state.runs import group_of, hashes_of, marked, of_groups
+from braid.state.store import log_rows, read_section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,10 +91,8 @@ class Backlog:
 
     def _hold(self, number: int, rows: pa.RecordBatch) -> None:
         if rows.num_rows:
-            data = encode(rows)
-            section = self.log.add(RunStore.describe("", rows, data), data)
             where = self.ports[number].space, self.step.round, number
-            self.waiting.append(Waiting(*where, section, self.step.low_us))
+            self.waiting.append(Waiting(*where, log_rows(self.log, rows), self.step.low_us))
 
 
 def evenly(hashes: NDArray[np.uint64], groups: int, most: int) -> NDArray[np.bool_]:

@@ -25,11 +25,11 @@ from braid.state.runs import (
     ranges_of,
     times_of,
 )
-from braid.state.store import DISK, MEMORY
+from braid.state.store import DISK, MEMORY, log_rows
 from braid.state.upkeep import alive
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -195,8 +195,11 @@ class Overflow:
             memory[state] = [rows for rows in living if rows.num_rows]
         return [*parts, memory]
 
-    def settle(self, groups: Groups) -> None:
-        """Make one generation of all that these groups have: in memory, if there is room."""
+    def settle(self, groups: Groups, made: Mapping[int, Sequence[pa.RecordBatch]]) -> None:
+        """Make one generation of all that these groups have: in memory, if there is room.
+
+        What has just been `made` of it, for the states of joins above, is part of that.
+        """
         rows: dict[int, list[pa.RecordBatch]] = {state: [] for state in self.states}
         backing: dict[int, list[Section]] = {state: [] for state in self.states}
         for place, each in enumerate(self.generations):
@@ -206,6 +209,12 @@ class Overflow:
                 rows[state].append(alive(of_groups(found, groups), horizon))
                 sections = each.runs[state].backing
                 backing[state] += [section.lacking(~marks) for section in sections]
+        for state, parts in made.items():
+            living = [alive(part, self._horizon(state, self.step.low_us)) for part in parts]
+            rows[state] += living
+            backing[state] += [
+                log_rows(self.held.log, part) for part in living if part.num_rows
+            ]
         remaining = (self._without(each, groups) for each in self.generations)
         self.generations = [each for each in remaining if each is not None]
         length = sum(part.nbytes for parts in rows.values() for part in parts)

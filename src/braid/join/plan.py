@@ -100,14 +100,14 @@ class JoinPlan:
         return [n for n, state in enumerate(self.rounds.states) if state.space == space]
 
     def may_wait(self, space: int) -> bool:
-        """Whether rows of a space may join later: their join is all here, and order is free.
+        """Whether rows of a space may join later: their joins are all here, and order is free.
 
         A join that has no key in common meets in several spaces, and the rows of a history
         come in order.
         """
-        join = self.rounds.spaces[space].join
-        spaces = [each for each in self.rounds.spaces if each.join == join]
-        return join is not None and len(spaces) == 1 and not self.is_ordered
+        cluster = self.rounds.spaces[space].cluster
+        spaces = [each for each in self.rounds.spaces if each.cluster == cluster]
+        return cluster is not None and len(spaces) == 1 and not self.is_ordered
 
     def horizon_us(self, state: State, watermark_us: int | None) -> int | None:
         """Rows of a state from before this time can be reached by no future row."""

@@ -94,7 +94,8 @@ class Wire:
 
     def slots_of(self, a_round: Round) -> tuple[int, ...]:
         """The slots that a round's rows travel in."""
-        used = {slot for port in a_round.ports for slot in self.layout(port).slots}
+        ports = (port for port in a_round.ports if not port.made)
+        used = {slot for port in ports for slot in self.layout(port).slots}
         return tuple(sorted(used))
 
     def schema(self, a_round: Round, *, reports: bool) -> pa.Schema:

@@ -12,6 +12,7 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,8 +28,10 @@ from braid.join.owed import owed_results
 from braid.join.probe import Cascade, Guard, Side
 from braid.join.report import Edge, Report
 from braid.join.results import PartWriter, late_table, result_table
+from braid.join.wire import UNTIL
 from braid.model.expression import GROUPED
 from braid.model.failpoints import reach
+from braid.state.order import sort_rows
 from braid.state.runs import group_counts, hashes_of, marked
 
 if TYPE_CHECKING:
@@ -181,6 +184,10 @@ class _Work:
         self.late_parts: tuple[Part, ...] = ()
         ports = enumerate(self.round.ports)
         self.rows = [self.held.admitted(number, port) for number, port in ports]
+        self.joined_rows = sum(rows.num_rows for rows in self.rows)
+        self.news: dict[int, list[pa.RecordBatch]] = {
+            number: [] for number, port in enumerate(self.round.ports) if port.made
+        }
         self.overflows = [
             Overflow(self.held, space)
             for space in range(len(rounds.spaces))
@@ -196,20 +203,25 @@ class _Work:
             yield from self._clean_up(overflow)
             overflow.spill()
         self._send_away(state for each in self.overflows for state in each.states)
-        for port, rows in zip(self.round.ports, self.rows, strict=True):
-            if port.state is not None and port.state != self.plan.rounds.grouped:
-                self.held.insert(port.state, rows)
+        for number, port in enumerate(self.round.ports):
+            if not port.made:
+                self._insert(number)
         with ThreadPoolExecutor(1) as disk:
             # Inserting before probing is safe, for the probe looks at what was opened before;
-            # it lets the log reach the disk while the probe computes. Only what is grouped
-            # here, of this round's own results, has to be logged after it.
-            logged = None if self._groups_here else disk.submit(self.held.log.write)
+            # it lets the log reach the disk while the last join's probes compute. Only what is
+            # grouped here, of this round's own results, has to be logged after them.
+            logged = None
             for number, target in self.round.carried:
                 yield carried(self._wire, self._next, target, self.rows[number])
-            for segment in self.round.segments:
-                yield from self._probe(segment)
+            for join, segments in groupby(self.round.segments, lambda each: each.join):
+                self._take_made(join)
+                if not self.news and not self._groups_here and logged is None:
+                    logged = disk.submit(self.held.log.write)
+                for segment in segments:
+                    yield from self._probe(segment)
             if self._groups_here:
                 self._group()
+            if logged is None:
                 logged = disk.submit(self.held.log.write)
             # One worker always leaves a file, so that an output without rows has a schema.
             lasting = self.following is None and self.step.worker == 0
@@ -217,9 +229,22 @@ class _Work:
             self.parts = (part,) if part else ()
             self.late_parts = self._write_late()
             reach("results staged", self.step.batch, round_number=self.step.round)
-            assert logged is not None, "the log is written in every case"
             logged.result()
             reach("log written", self.step.batch, round_number=self.step.round)
+
+    def _insert(self, number: int) -> None:
+        """Add a port's rows to its state."""
+        state = self.round.ports[number].state
+        if state is not None and state != self.plan.rounds.grouped:
+            self.held.insert(state, self.rows[number])
+
+    def _take_made(self, join: int) -> None:
+        """What the joins below have made of this batch is news for a join."""
+        for segment in self.round.segments:
+            if segment.join == join and segment.port in self.news:
+                if made := self.news.pop(segment.port):
+                    self.rows[segment.port] = sort_rows(pa.concat_batches(made))
+                self._insert(segment.port)
 
     def report(self, began: float) -> Report:
         """The account of it all."""
@@ -235,7 +260,7 @@ class _Work:
             null_key_rows=arrivals.null_key_rows,
             null_time_rows=arrivals.null_time_rows,
             late_rows=arrivals.late_rows,
-            joined_rows=sum(rows.num_rows for rows in self.rows),
+            joined_rows=self.joined_rows,
             held_rows=self.held.backlog.held_rows,
             output_rows=self.writer.rows,
             newest_us=arrivals.newest_us,
@@ -260,16 +285,33 @@ class _Work:
         groups = overflow.due()
         if not groups.any():
             return
-        join = self.plan.rounds.spaces[overflow.space].join
-        segment = next(each for each in self.round.segments if each.join == join)
-        origin = self.round.ports[segment.port].state
-        assert origin is not None, "what a join is made of is kept in states"
         parts = overflow.parts(groups)
-        for cascade, partial in owed_results(self.plan, segment, origin, parts):
-            self.cleaned_rows += len(partial)
-            yield from self._finish(segment, cascade, partial)
-        overflow.settle(groups)
+        # What joins below others make is one generation more for those.
+        made: dict[int, list[pa.RecordBatch]] = {state: [] for state in overflow.states}
+        for segment in self._first_segments(overflow.space):
+            origin = self._kept_in(segment.port)
+            for cascade, partial in owed_results(self.plan, segment, origin, [*parts, made]):
+                if segment.into is None:
+                    self.cleaned_rows += len(partial)
+                    yield from self._finish(segment, cascade, partial)
+                else:
+                    rows = self._as_news(segment.into, cascade, partial)
+                    made[self._kept_in(segment.into)].append(sort_rows(rows))
+        overflow.settle(groups, made)
         reach("owed results made", self.step.batch, round_number=self.step.round)
+
+    def _kept_in(self, number: int) -> int:
+        """The state of a port."""
+        state = self.round.ports[number].state
+        assert state is not None, "what a join on one key is made of is kept in states"
+        return state
+
+    def _first_segments(self, space: int) -> Iterator[Segment]:
+        """One segment of each join that meets in a space."""
+        for _, segments in groupby(self.round.segments, lambda each: each.join):
+            segment = next(segments)
+            if self.round.ports[segment.port].space == space:
+                yield segment
 
     def _send_away(self, states: Iterable[int]) -> None:
         """Take the groups that move out of states, each state's as a run of its own."""
@@ -332,6 +374,9 @@ class _Work:
         self, segment: Segment, cascade: Cascade, partial: Partial
     ) -> Iterator[pa.RecordBatch]:
         """What becomes of the combinations that came through a segment."""
+        if segment.into is not None:
+            self.news[segment.into].append(self._as_news(segment.into, cascade, partial))
+            return
         if self.step.chores.counts:
             space = self.round.ports[segment.port].space
             self.made[space] += group_counts(partial.hashes, self.plan.groups)
@@ -350,6 +395,17 @@ class _Work:
             self.writer.write(result_table(self.plan, fetch, len(partial)))
         for target in segment.to:
             yield sent_partial(self._wire, self._next, target, partial, fetch)
+
+    def _as_news(self, number: int, cascade: Cascade, partial: Partial) -> pa.RecordBatch:
+        """What a join has made, as rows of a port, not sorted by time."""
+        layout, fetch = self._wire.layout(self.round.ports[number]), cascade.values(partial)
+        values = (
+            pa.array(partial.deadline) if column == UNTIL else fetch(column)
+            for column in layout.columns
+        )
+        typed = (value.cast(kind) for value, kind in zip(values, layout.types, strict=True))
+        columns = [pa.array(partial.hashes), pa.array(partial.newest), *typed]
+        return pa.RecordBatch.from_arrays(columns, schema=layout.schema())
 
     def _origin(self, number: int) -> Side:
         """The rows that a cascade starts from."""

@@ -60,7 +60,14 @@ def node_label(query: Query, rounds: Rounds, node: Tree) -> str:
         )
         return f"{name} {_window(query, node)}"
     number = list(joins(rounds.tree)).index(node)
-    keys = {space.keys for space in rounds.spaces if space.join == number}
+    steps = (
+        step
+        for a_round in rounds.rounds
+        for segment in a_round.segments
+        if segment.join == number
+        for step in segment.steps
+    )
+    keys = {rounds.spaces[rounds.states[step.state].space].keys for step in steps}
     return f"join on {' and '.join(sorted(key_name(query, key) for key in keys))}"
 
 
@@ -129,13 +136,12 @@ def shuffle_lines(query: Query, rounds: Rounds) -> Iterator[str]:
 
 def _ports(query: Query, rounds: Rounds, a_round: Round) -> Iterator[str]:
     aliases = [stream.alias for stream in query.streams]
-    for space in sorted({port.space for port in a_round.ports}):
+    ports = [port for port in a_round.ports if not port.made]
+    for space in sorted({port.space for port in ports}):
         who = dict.fromkeys(
-            _relation(aliases, port.relation.streams)
-            for port in a_round.ports
-            if port.space == space
+            _relation(aliases, port.relation.streams) for port in ports if port.space == space
         )
-        if rounds.spaces[space].join is None:
+        if rounds.spaces[space].cluster is None:
             yield "partial aggregates by group"
         else:
             yield f"{' and '.join(who)} by {key_name(query, rounds.spaces[space].keys)}"

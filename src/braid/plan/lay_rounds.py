@@ -73,6 +73,7 @@ class _Planner:
         self.query, self.tree, self.orders, self.event_time = query, tree, orders, event_time
         self.joins = list(joins(tree))
         self.cascades = [self._cascades(join) for join in self.joins]
+        self.clusters = self._clusters()
         self.begins = self._begins()
         self.spaces: list[Space] = []
         self.states: list[State] = []
@@ -86,7 +87,11 @@ class _Planner:
         for number in reversed(range(len(self.joins))):
             self._lay(number)
         rounds = tuple(
-            Round(tuple(draft.ports), tuple(draft.segments), tuple(draft.carried))
+            Round(
+                tuple(draft.ports),
+                tuple(sorted(draft.segments, key=lambda segment: segment.join)),
+                tuple(draft.carried),
+            )
             for draft in self.drafts
         )
         states = tuple(self.states)
@@ -147,14 +152,39 @@ class _Planner:
             if connects(key, node) and any(connects(key, other) for other in known)
         )
 
-    # In which round each join begins and ends.
+    # Which joins meet in one place, and in which round each begins and ends.
+
+    def _only_keys(self, number: int) -> tuple[int, ...] | None:
+        """The keys that all probes of a join go by, if they do."""
+        cascades = self.cascades[number]
+        keys = {probe.keys for cascade in cascades for hop in cascade for probe in hop}
+        return keys.pop() if len(keys) == 1 else None
+
+    def _clusters(self) -> list[int]:
+        """The first join of each join's cluster."""
+        clusters: list[int] = []
+        for number, join in enumerate(self.joins):
+            clusters.append(number)
+            keys = self._only_keys(number)
+            for below in self._below(join):
+                if keys is not None and self._only_keys(below) == keys:
+                    joined = {clusters[below], clusters[number]}
+                    clusters = [min(joined) if c in joined else c for c in clusters]
+        return clusters
+
+    def _below(self, join: Join) -> list[int]:
+        return [self.joins.index(child) for child in join.children if isinstance(child, Join)]
 
     def _begins(self) -> list[int]:
-        begins: list[int] = []
-        for join in self.joins:
-            below = [self.joins.index(c) for c in join.children if isinstance(c, Join)]
-            ends = [begins[n] + max(map(len, self.cascades[n])) for n in below]
-            begins.append(max(ends, default=0))
+        """A cluster begins when all that it needs of others is there."""
+        begins = [0] * len(self.joins)
+        for number, join in enumerate(self.joins):
+            mates = [n for n, c in enumerate(self.clusters) if c == self.clusters[number]]
+            others = [n for n in self._below(join) if n not in mates]
+            ends = [begins[n] + max(map(len, self.cascades[n])) for n in others]
+            begin = max([begins[number], *ends])
+            for mate in mates:
+                begins[mate] = begin
         return begins
 
     def _end(self, number: int) -> int:
@@ -174,11 +204,9 @@ class _Planner:
             *(Column(GROUPED, f"aggregate {i}") for i in range(len(grouping.aggregates))),
         )
         relation = Relation((GROUPED,), columns)
-        keys = {
-            probe.keys for cascade in self.cascades[root] for hop in cascade for probe in hop
-        }
-        if len(keys) == 1 and self._decided_by_group(*keys):
-            space = self._space(root, *keys)
+        keys = self._only_keys(root)
+        if keys is not None and self._decided_by_group(keys):
+            space = self._space(root, keys)
             return self._state(State(space, relation)), None
         space = self._space(None, ())
         state = self._state(State(space, relation))
@@ -214,7 +242,8 @@ class _Planner:
             waiting = None
             if self._ordered and stream is not None:
                 waiting = self._state(State(space, relation, waits=True))
-            port = Port(space, relation, stream, states.get(arrangement), waiting)
+            made = isinstance(node, Join) and self._is_mate(number, node)
+            port = Port(space, relation, stream, states.get(arrangement), waiting, made)
             fresh[begin, arrangement] = self.drafts[begin].add(port)
             if isinstance(node, Join):
                 self.wanted.setdefault(node, []).append((begin, fresh[begin, arrangement]))
@@ -224,6 +253,9 @@ class _Planner:
                 fresh[later, arrangement] = carried
         for origin in range(len(cascades)):
             self._lay_cascade(number, origin, states, fresh)
+
+    def _is_mate(self, number: int, node: Join) -> bool:
+        return self.clusters[self.joins.index(node)] == self.clusters[number]
 
     @property
     def _ordered(self) -> bool:
@@ -267,13 +299,18 @@ class _Planner:
                 news, meets = fresh.get((at, arrangement)), probe.child < origin
                 steps.append(replace(step, news=news, meets_news=meets))
                 known.append(node)
-            if place == len(cascade) - 1:
-                to = tuple(self._onward(at, *place) for place in self.wanted.get(join, ()))
-            else:
+            into: int | None = None
+            to: tuple[int, ...]
+            if place < len(cascade) - 1:
                 space = self._space(number, cascade[place + 1][0].keys)
                 streams = tuple(stream for node in known for stream in leaves(node))
                 to = (self.drafts[at + 1].add(Port(space, self._relation(streams))),)
-            self.drafts[at].segments.append(Segment(number, origin, port, tuple(steps), to))
+            else:
+                goals = self.wanted.get(join, [])
+                into = next((goal for target, goal in goals if target == at), None)
+                to = tuple(self._onward(at, *goal) for goal in goals if goal[0] > at)
+            made = Segment(number, origin, port, tuple(steps), to, into)
+            self.drafts[at].segments.append(made)
             if place < len(cascade) - 1:
                 (port,) = to
                 at += 1
@@ -352,7 +389,7 @@ class _Planner:
             yield from (c for c in columns_of(expression) if c.stream in inside)
 
     def _space(self, join: int | None, keys: tuple[int, ...]) -> int:
-        space = Space(join, keys)
+        space = Space(None if join is None else self.clusters[join], keys)
         if space not in self.spaces:
             self.spaces.append(space)
         return self.spaces.index(space)

@@ -1,11 +1,14 @@
 """A plan that can be executed: which rows meet where, and in which order.
 
-A *space* is a join's rows under one key, with partition groups of its own. A *state* is what a
-join keeps of one of its children, arranged by a space. New rows of a child run through a
+A *space* is where rows meet under one key, with partition groups of its own. A *state* is what
+a join keeps of one of its children, arranged by a space. New rows of a child run through a
 *cascade*: they probe the states of the other children one after the other. A cascade parts into
 *segments*, within which the key does not change; from one segment to the next its half-made
 results are shuffled. A *round* is one shuffle, and all that happens behind it: rows come in by
 *ports*, are inserted into states, and probe. A join on one key is a single round.
+
+Joins of a tree that lie one on another and meet under the same key are a *cluster*: they share
+a space and a round, and what one makes is there for the next without a shuffle.
 
 The result rule: a result is made by its latest arrival alone. Within a batch the children of a
 join arrive in their order, so rows of child i meet this batch's rows of the children before it,
@@ -30,12 +33,12 @@ FIRST = Column(GROUPED, "first")
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Where rows meet that agree in some keys; none for a product of all with all.
+    """Where rows of a cluster meet that agree in some keys; none for a product of all with all.
 
-    The space of a grouping has no join.
+    A cluster has the number of its first join; the space of a grouping has none.
     """
 
-    join: int | None
+    cluster: int | None
     keys: tuple[int, ...]
 
 
@@ -68,8 +71,9 @@ class State:
 class Port:
     """A kind of rows that come into a round.
 
-    Rows of `stream` come straight from the source. They are inserted into `state`, if there is
-    one, when they come; those of an ordered query wait in `waiting` first.
+    Rows of `stream` come straight from the source, those that are `made` come from another join
+    of the cluster. They are inserted into `state`, if there is one, when they come; those of an
+    ordered query wait in `waiting` first.
     """
 
     space: int
@@ -77,6 +81,7 @@ class Port:
     stream: int | None = None
     state: int | None = None
     waiting: int | None = None
+    made: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,7 @@ class Step:
 class Segment:
     """A part of a cascade: rows that came by `port`, through probes, to the next round's ports.
 
-    Without such ports they are results, or count for groups.
+    Or `into` a port of the same round. Without any they are results, or count for groups.
     """
 
     join: int
@@ -108,11 +113,15 @@ class Segment:
     port: int
     steps: tuple[Step, ...]
     to: tuple[int, ...] = ()
+    into: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One shuffle and what follows it; `carried` pairs a port with one of the next round."""
+    """One shuffle and what follows it; `carried` pairs a port with one of the next round.
+
+    Segments are in the order of joins: what is made for a port is there before it is needed.
+    """
 
     ports: tuple[Port, ...]
     segments: tuple[Segment, ...]

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from braid.state.bloom import Words
+    from braid.state.log import LogFile
 
 MEMORY, DISK = "memory", "disk"
 
@@ -207,6 +208,12 @@ class RunStore:
                 if named_in_full(path.name) not in wanted:
                     path.unlink(missing_ok=True)
                     _verified.discard(str(path))
+
+
+def log_rows(log: LogFile, rows: pa.RecordBatch) -> Section:
+    """Rows that a log keeps, in the form of a run."""
+    data = encode(rows)
+    return log.add(RunStore.describe("", rows, data), data)
 
 
 def read_section(log: Path, section: Section) -> pa.RecordBatch:
