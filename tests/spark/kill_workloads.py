@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from braid import cql
 from braid.model.query import WINDOW_END
 from braid.plan.lay_rounds import lay_rounds
+from braid.plan.rounds import Shape
 from braid.plan.tree import default_tree, parse_tree
 from tests.oracle.answers import counted, oracle, prepared
 from tests.oracle.values import EPOCH, TIME
@@ -70,7 +71,7 @@ class Workload:
     def rounds(self) -> int:
         """How many shuffles a batch has."""
         tree = parse_tree(self.plan, STREAMS) if self.plan else default_tree(self.bound)
-        return len(lay_rounds(self.bound, tree, {}, "ts").rounds)
+        return len(lay_rounds(self.bound, [Shape(tree, {})], "ts").rounds)
 
 
 ONE_KEY = Workload(

@@ -11,6 +11,7 @@ from braid.cli.run import check_streams, query_text, streams_of
 from braid.plan.explain import explain as explain_rounds
 from braid.plan.lay_rounds import lay_rounds
 from braid.plan.orders import parse_orders
+from braid.plan.rounds import Shape
 from braid.plan.tree import check_tree, default_tree, parse_tree
 from braid.runtime.files import arrow_schema
 
@@ -51,7 +52,7 @@ def explain(
     tree = default_tree(query) if plan is None else parse_tree(plan, aliases)
     check_tree(query, tree)
     orders = {} if order is None else parse_orders(order, tree, aliases)
-    rounds = lay_rounds(query, tree, orders, event_time)
+    rounds = lay_rounds(query, [Shape(tree, orders)], event_time)
     if draw is not None:
         draw_plan(query, rounds, draw)
     typer.echo(explain_rounds(query, rounds))

@@ -44,8 +44,9 @@ def draw_plan(query: Query, rounds: Rounds, path: Path) -> None:
         raise BraidError(
             "drawing a plan needs matplotlib", hint="install it: pip install 'braid[draw]'"
         ) from None
-    places = tree_levels(rounds.tree)
-    top = places[rounds.tree][1] + (query.grouping is not None)
+    (tree,) = rounds.trees
+    places = tree_levels(tree)
+    top = places[tree][1] + (query.grouping is not None)
     width = max(6.0, _WIDTH * len(query.streams))
     figure = Figure(figsize=(width, _HEIGHT * (top + 1)), layout="constrained")
     FigureCanvasAgg(figure)
@@ -57,11 +58,16 @@ def draw_plan(query: Query, rounds: Rounds, path: Path) -> None:
     for node, (across, level) in places.items():
         if isinstance(node, Join):
             for child in node.children:
-                _edge(axes, places[child], (across, level), kept.get(leaves(child), ""))
+                _edge(
+                    axes,
+                    places[child],
+                    (across, level),
+                    kept.get(tuple(sorted(leaves(child))), ""),
+                )
         lines = [node_label(query, rounds, node), *node_details(query, node)]
         _box(axes, across, level, lines, _JOIN if isinstance(node, Join) else _STREAM)
     if query.grouping is not None:
-        across, level = places[rounds.tree]
+        across, level = places[tree]
         how = "shuffled" if rounds.grouped_port is not None else "no shuffle"
         _edge(axes, (across, level), (across, level + 1), how)
         _box(axes, across, level + 1, ["groups"], _GROUPS)

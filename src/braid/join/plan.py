@@ -14,6 +14,7 @@ from braid.join.wire import Wire, lay_out
 from braid.model.query import UNBOUNDED_US
 from braid.plan.lay_rounds import lay_rounds
 from braid.plan.orders import parse_orders, show_orders
+from braid.plan.rounds import Shape
 from braid.plan.tree import check_tree, default_tree, parse_tree, show_tree
 from braid.plan.windows import kept_us
 
@@ -138,7 +139,7 @@ def make_plan(
     tree = default_tree(query) if plan is None else parse_tree(plan, aliases)
     check_tree(query, tree)
     given = {} if order is None else parse_orders(order, tree, aliases)
-    rounds = lay_rounds(query, tree, given, event_time)
+    rounds = lay_rounds(query, [Shape(tree, given)], event_time)
     known = {**types, **grouped_types(query, types.__getitem__, event_time)}
     text = show_tree(tree, aliases)
     if given:

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 def explain(query: Query, rounds: Rounds) -> str:
     """How a query is executed, as text of several lines."""
     aliases = [stream.alias for stream in query.streams]
+    (tree,) = rounds.trees
     parts = [
         [query.text],
         [
-            f"plan {show_tree(rounds.tree, aliases)}",
-            node_label(query, rounds, rounds.tree),
-            *_tree(query, rounds, rounds.tree),
+            f"plan {show_tree(tree, aliases)}",
+            node_label(query, rounds, tree),
+            *_tree(query, rounds, tree),
         ],
         ["states", *(f"  {line}" for line in _states(query, rounds))],
         ["probes", *(f"  {line}" for line in probe_lines(query, rounds))],
@@ -59,7 +60,7 @@ def node_label(query: Query, rounds: Rounds, node: Tree) -> str:
             else f"{stream.alias} = {stream.source}"
         )
         return f"{name} {_window(query, node)}"
-    number = list(joins(rounds.tree)).index(node)
+    number = rounds.joins.index(node)
     steps = (
         step
         for a_round in rounds.rounds
@@ -123,7 +124,7 @@ def probe_lines(query: Query, rounds: Rounds) -> Iterator[str]:
             for step in segment.steps:
                 checks |= dict.fromkeys(show_expression(query, c) for c in step.conditions)
     for (join, origin), steps in sorted(cascades.items()):
-        yield " → ".join([origin_name(query, rounds.tree, join, origin), *steps])
+        yield " → ".join([origin_name(query, rounds, join, origin), *steps])
     if checks:
         yield f"as early as their columns are there: {'; '.join(checks)}"
 

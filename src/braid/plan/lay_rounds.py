@@ -1,8 +1,9 @@
-"""From a tree of joins to the rounds that execute it; `braid.plan.rounds` has the words.
+"""From trees of joins to the rounds that execute them; `braid.plan.rounds` has the words.
 
 Joins are planned from the root down, so that each knows the ports that its results go to. Which
 states a join keeps, and in which rounds its cascades run, is known before that, from the bottom
-up.
+up. While a run changes from one tree to another, both are there side by side: each has spaces,
+states and ports of its own, and a grouping is there once, for both.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from typing import TYPE_CHECKING
 from braid.model.expression import GROUPED, Column, columns_of
 from braid.plan.rounds import (
     FIRST,
-    Orders,
     Port,
     Relation,
     Round,
     Rounds,
     Segment,
+    Shape,
     Space,
     State,
     Step,
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
     from braid.model.query import Query
 
 
-def lay_rounds(query: Query, tree: Tree, orders: Orders, event_time: str) -> Rounds:
-    """Plan the rounds of a tree; children without an order get one that needs few shuffles."""
-    return _Planner(query, tree, orders, event_time).plan()
+def lay_rounds(query: Query, shapes: Sequence[Shape], event_time: str) -> Rounds:
+    """Plan the rounds of trees; children without an order get one that needs few shuffles."""
+    return _Planner(query, shapes, event_time).plan()
 
 
 @dataclass(slots=True)
@@ -69,17 +70,19 @@ _Arrangement = tuple[int, tuple[int, ...]]
 class _Planner:
     """Plans joins from the root down, so that each knows the ports that its results go to."""
 
-    def __init__(self, query: Query, tree: Tree, orders: Orders, event_time: str) -> None:
-        self.query, self.tree, self.orders, self.event_time = query, tree, orders, event_time
-        self.joins = list(joins(tree))
-        self.cascades = [self._cascades(join) for join in self.joins]
+    def __init__(self, query: Query, shapes: Sequence[Shape], event_time: str) -> None:
+        self.query, self.shapes, self.event_time = query, shapes, event_time
+        self.joins = [join for shape in shapes for join in joins(shape.tree)]
+        counts = [sum(1 for _ in joins(shape.tree)) for shape in shapes]
+        self.shape_of = [place for place, count in enumerate(counts) for _ in range(count)]
+        self.roots = [sum(counts[: place + 1]) - 1 for place in range(len(shapes))]
+        self.cascades = [self._cascades(number) for number in range(len(self.joins))]
         self.clusters = self._clusters()
         self.begins = self._begins()
         self.spaces: list[Space] = []
         self.states: list[State] = []
-        last = len(self.joins) - 1
-        self.drafts = [_Draft() for _ in range(self._end(last) + 1)]
-        self.wanted: dict[Tree, list[tuple[int, int]]] = {}  # (round, port) to send results to
+        self.drafts = [_Draft() for _ in range(max(map(self._end, self.roots)) + 1)]
+        self.wanted: dict[int, list[tuple[int, int]]] = {}  # (round, port) to send results to
         self.onward: dict[tuple[int, int, int], int] = {}
 
     def plan(self) -> Rounds:
@@ -94,25 +97,36 @@ class _Planner:
             )
             for draft in self.drafts
         )
-        states = tuple(self.states)
-        return Rounds(self.tree, tuple(self.spaces), states, rounds, grouped, port)
+        trees = tuple(shape.tree for shape in self.shapes)
+        spaces, states = tuple(self.spaces), tuple(self.states)
+        return Rounds(trees, spaces, states, rounds, grouped, port)
+
+    def _number(self, parent: int, node: Join) -> int:
+        """The number of a join below another."""
+        first = self.shape_of.index(self.shape_of[parent])
+        return self.joins.index(node, first)
 
     # Which states each child probes, in which order, and under which keys.
 
-    def _cascades(self, join: Join) -> list[_Cascade]:
+    def _cascades(self, number: int) -> list[_Cascade]:
+        join, orders = self.joins[number], self.shapes[self.shape_of[number]].orders
         everywhere = self._shared(join.children)
         arranged: set[_Arrangement] = set()
         return [
-            self._cascade(join, child, everywhere, arranged)
-            for child in range(len(join.children))
+            self._cascade(join, place, orders.get(child), everywhere, arranged)
+            for place, child in enumerate(join.children)
         ]
 
     def _cascade(
-        self, join: Join, origin: int, everywhere: tuple[int, ...], arranged: set[_Arrangement]
+        self,
+        join: Join,
+        origin: int,
+        given: tuple[Tree, ...] | None,
+        everywhere: tuple[int, ...],
+        arranged: set[_Arrangement],
     ) -> _Cascade:
         hops: list[list[_Probe]] = []
         known, left = [origin], [c for c in range(len(join.children)) if c != origin]
-        given = self.orders.get(join.children[origin])
         while left:
             here = hops[-1][-1].keys if hops else None
             nodes = [join.children[child] for child in known]
@@ -163,24 +177,25 @@ class _Planner:
     def _clusters(self) -> list[int]:
         """The first join of each join's cluster."""
         clusters: list[int] = []
-        for number, join in enumerate(self.joins):
+        for number in range(len(self.joins)):
             clusters.append(number)
             keys = self._only_keys(number)
-            for below in self._below(join):
+            for below in self._below(number):
                 if keys is not None and self._only_keys(below) == keys:
                     joined = {clusters[below], clusters[number]}
                     clusters = [min(joined) if c in joined else c for c in clusters]
         return clusters
 
-    def _below(self, join: Join) -> list[int]:
-        return [self.joins.index(child) for child in join.children if isinstance(child, Join)]
+    def _below(self, number: int) -> list[int]:
+        children = self.joins[number].children
+        return [self._number(number, child) for child in children if isinstance(child, Join)]
 
     def _begins(self) -> list[int]:
         """A cluster begins when all that it needs of others is there."""
         begins = [0] * len(self.joins)
-        for number, join in enumerate(self.joins):
+        for number in range(len(self.joins)):
             mates = [n for n, c in enumerate(self.clusters) if c == self.clusters[number]]
-            others = [n for n in self._below(join) if n not in mates]
+            others = [n for n in self._below(number) if n not in mates]
             ends = [begins[n] + max(map(len, self.cascades[n])) for n in others]
             begin = max([begins[number], *ends])
             for mate in mates:
@@ -197,22 +212,22 @@ class _Planner:
         grouping = self.query.grouping
         if grouping is None:
             return None, None
-        root = len(self.joins) - 1
         columns = (
             FIRST,
             *(Column(GROUPED, f"key {i}") for i in range(len(grouping.keys))),
             *(Column(GROUPED, f"aggregate {i}") for i in range(len(grouping.aggregates))),
         )
         relation = Relation((GROUPED,), columns)
-        keys = self._only_keys(root)
-        if keys is not None and self._decided_by_group(keys):
-            space = self._space(root, keys)
+        keys = self._shared(range(len(self.query.streams)))
+        # Under any tree, so that a grouping stays where it is when the tree changes.
+        if len(keys) == len(self.query.keys) and self._decided_by_group(keys):
+            space = self._space(self.roots[0], keys)
             return self._state(State(space, relation)), None
         space = self._space(None, ())
         state = self._state(State(space, relation))
         self.drafts.append(_Draft())
         port = self.drafts[-1].add(Port(space, relation, state=state))
-        self.wanted[self.tree] = [(len(self.drafts) - 1, port)]
+        self.wanted = {root: [(len(self.drafts) - 1, port)] for root in self.roots}
         return state, port
 
     def _decided_by_group(self, keys: tuple[int, ...]) -> bool:
@@ -246,7 +261,8 @@ class _Planner:
             port = Port(space, relation, stream, states.get(arrangement), waiting, made)
             fresh[begin, arrangement] = self.drafts[begin].add(port)
             if isinstance(node, Join):
-                self.wanted.setdefault(node, []).append((begin, fresh[begin, arrangement]))
+                goals = self.wanted.setdefault(self._number(number, node), [])
+                goals.append((begin, fresh[begin, arrangement]))
             for later in range(begin + 1, self._last_met(number, arrangement) + 1):
                 carried = self.drafts[later].add(Port(space, relation))
                 self.drafts[later - 1].carried.append((fresh[later - 1, arrangement], carried))
@@ -255,7 +271,7 @@ class _Planner:
             self._lay_cascade(number, origin, states, fresh)
 
     def _is_mate(self, number: int, node: Join) -> bool:
-        return self.clusters[self.joins.index(node)] == self.clusters[number]
+        return self.clusters[self._number(number, node)] == self.clusters[number]
 
     @property
     def _ordered(self) -> bool:
@@ -306,7 +322,7 @@ class _Planner:
                 streams = tuple(stream for node in known for stream in leaves(node))
                 to = (self.drafts[at + 1].add(Port(space, self._relation(streams))),)
             else:
-                goals = self.wanted.get(join, [])
+                goals = self.wanted.get(number, [])
                 into = next((goal for target, goal in goals if target == at), None)
                 to = tuple(self._onward(at, *goal) for goal in goals if goal[0] > at)
             made = Segment(number, origin, port, tuple(steps), to, into)
@@ -368,6 +384,8 @@ class _Planner:
         )
 
     def _relation(self, streams: tuple[int, ...]) -> Relation:
+        """Rows of some streams, in an order that is the same in all trees."""
+        streams = tuple(sorted(streams))
         return Relation(streams, tuple(dict.fromkeys(self._needed(streams))))
 
     def _needed(self, streams: tuple[int, ...]) -> Iterator[Column]:

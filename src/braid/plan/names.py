@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from braid.plan.tree import joins, show_tree
+from braid.plan.tree import show_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from braid.model.query import Query
     from braid.plan.rounds import Rounds
-    from braid.plan.tree import Tree
 
 
 def state_names(query: Query, rounds: Rounds) -> tuple[str, ...]:
@@ -39,9 +38,9 @@ def key_name(query: Query, keys: Sequence[int]) -> str:
     return ", ".join(query.keys[key].columns[0].column for key in keys)
 
 
-def origin_name(query: Query, tree: Tree, join: int, origin: int) -> str:
+def origin_name(query: Query, rounds: Rounds, join: int, origin: int) -> str:
     """The input of a join whose rows probe the others."""
-    return show_tree(list(joins(tree))[join].children[origin], _aliases(query))
+    return show_tree(rounds.joins[join].children[origin], _aliases(query))
 
 
 def _aliases(query: Query) -> list[str]:

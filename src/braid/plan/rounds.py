@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from braid.model.expression import GROUPED, Column, Expression
-from braid.plan.tree import Tree
+from braid.plan.tree import Join, Tree, joins
 
 if TYPE_CHECKING:
     from braid.model.query import TimeBound
@@ -130,18 +130,29 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """A plan that can be executed.
+    """A plan that can be executed; of several trees while a run changes from one to another.
 
-    `grouped` is the number of the grouping's state; partial aggregates come to it by the port
-    `grouped_port` of the last round, or need none, where groups are at home in the last join.
+    Joins are numbered through all trees, children before parents. `grouped` is the number of
+    the grouping's state; partial aggregates come to it by the port `grouped_port` of the last
+    round, or need none, where groups are at home in the last join.
     """
 
-    tree: Tree
+    trees: tuple[Tree, ...]
     spaces: tuple[Space, ...]
     states: tuple[State, ...]
     rounds: tuple[Round, ...]
     grouped: int | None = None
     grouped_port: int | None = None
+
+    @property
+    def joins(self) -> tuple[Join, ...]:
+        """All joins, by number."""
+        return tuple(join for tree in self.trees for join in joins(tree))
+
+    def tree_of(self, join: int) -> int:
+        """The tree that a join is of."""
+        sizes = [sum(1 for _ in joins(tree)) for tree in self.trees]
+        return next(n for n in range(len(sizes)) if join < sum(sizes[: n + 1]))
 
     def round_of_state(self, state: int) -> int:
         """The round in which rows are inserted into a state."""
@@ -156,3 +167,10 @@ class Rounds:
 
 Orders = Mapping[Tree, tuple[Tree, ...]]
 """For a child of a join, the order in which its rows probe the other children."""
+
+
+class Shape(NamedTuple):
+    """A tree, and the probe orders that someone chose for it."""
+
+    tree: Tree
+    orders: Orders

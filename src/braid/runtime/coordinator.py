@@ -351,7 +351,7 @@ class Coordinator:
             asked, found = counts.get(place, (0, 0))
             counts[place] = asked + edge.asked, found + edge.found
         for (join, origin, state), (asked, found) in sorted(counts.items()):
-            who = origin_name(self.plan.query, self.plan.rounds.tree, join, origin)
+            who = origin_name(self.plan.query, self.plan.rounds, join, origin)
             yield ProbeCount(who, names[state], asked, found)
 
 

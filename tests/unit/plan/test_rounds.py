@@ -12,6 +12,7 @@ from braid.plan.explain import explain, tree_levels
 from braid.plan.lay_rounds import lay_rounds
 from braid.plan.names import state_names
 from braid.plan.orders import parse_orders
+from braid.plan.rounds import Shape
 from braid.plan.tree import all_trees, check_tree, default_tree, parse_tree, show_tree
 from braid.plan.windows import kept_us
 
@@ -36,7 +37,7 @@ def bound(text: str) -> Query:
 def planned(query: Query, plan: str | None = None, order: str = "") -> Rounds:
     aliases = [stream.alias for stream in query.streams]
     tree = default_tree(query) if plan is None else parse_tree(plan, aliases)
-    return lay_rounds(query, tree, parse_orders(order, tree, aliases), "ts")
+    return lay_rounds(query, [Shape(tree, parse_orders(order, tree, aliases))], "ts")
 
 
 def windows(streams: str) -> str:
@@ -126,7 +127,7 @@ def test_a_result_is_made_by_its_latest_arrival_alone() -> None:
 def test_every_column_that_a_step_needs_is_there_under_every_tree(text: str) -> None:
     query = bound(text)
     for tree in all_trees(range(len(query.streams))):
-        rounds = lay_rounds(query, tree, {}, "ts")
+        rounds = lay_rounds(query, [Shape(tree, {})], "ts")
         for number, a_round in enumerate(rounds.rounds):
             for segment in a_round.segments:
                 there = set(a_round.ports[segment.port].relation.columns)
