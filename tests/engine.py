@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,13 +19,13 @@ import xxhash
 from braid.join.chores import Chores
 from braid.join.closing import closing_us
 from braid.join.moves import begin_move
-from braid.join.outcome import next_commit
+from braid.join.outcome import commit_before_first, next_commit
 from braid.join.outgoing import hashed_slots
 from braid.join.report import Report
 from braid.join.wire import NULL_KEY, NULL_TIME, REPORT, TAG_BITS, TAGS
 from braid.join.worker import evaluate, make_step
+from braid.migrate import adopted, begun, ended, is_over, obstacle
 from braid.state.checkpoint import Checkpoint, Identity
-from braid.state.commit import Commit, first_commit
 from braid.state.moving import installed, reactivated, settled
 from braid.state.resharing import reshared
 from braid.state.runs import group_of
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
     from braid.join.chores import Ranges
     from braid.join.plan import JoinPlan
+    from braid.migrate import Way
     from braid.plan.rounds import Round
+    from braid.state.commit import Commit
     from braid.state.move import Move
 
 
@@ -141,20 +143,15 @@ class Engine:
     keep_late: bool = False
     chores: Chores = field(default_factory=Chores)
     results: list[pa.Table] = field(default_factory=list)
+    filled_at_once: int = 3
     reports: list[Report] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         plan = self.plan
-        identity = Identity(plan.query.text, "columns", plan.groups, plan.text)
-        first = first_commit(
-            len(plan.streams),
-            len(plan.rounds.spaces),
-            len(plan.rounds.states),
-            len(plan.rounds.rounds),
-            plan.groups,
-            self.workers,
-        )
+        identity = Identity(plan.query.text, "columns", plan.groups)
+        first = commit_before_first(plan, self.workers)
         self.checkpoint = Checkpoint.open(self.folder / "checkpoint", identity, first)
+        self.plan = plan = plan.replanned(self.checkpoint.last_commit().plans)
         spaces = [state.space for state in plan.rounds.states]
         self.commit: Commit = reshared(
             settled(self.checkpoint.last_commit()), spaces, self.workers
@@ -199,6 +196,7 @@ class Engine:
         chores: dict[int, Chores] | None = None,
     ) -> pa.Table:
         """Evaluate one batch on all workers, commit it, and return its results."""
+        self._carry_change_on()
         number = self.commit.batch + 1
         staging = self.folder / "results" / str(number)
         closing = closing_us(self.plan, self.commit, at_end=at_end)
@@ -231,6 +229,27 @@ class Engine:
         tables = [pq.read_table(staging / part.file) for part in self.commit.parts]
         self.results.append(pa.concat_tables(tables))
         return self.results[-1]
+
+    def change(self, text: str, way: Way) -> bool:
+        """Begin to change the plan, if it can be changed in this way."""
+        both = self.plan.replanned([*self.plan.texts, text])
+        _, fresh = adopted(self.commit, self.plan, both)
+        if obstacle(both, fresh, way):
+            return False
+        self.commit, self.plan = begun(self.commit, self.plan, both, way), both
+        return True
+
+    def _carry_change_on(self) -> None:
+        """End a change that is over, or have some more groups filled by the next batch."""
+        change = self.commit.change
+        if change is None:
+            return
+        if is_over(self.commit, self.plan):
+            new = self.plan.replanned(self.plan.texts[1:])
+            self.commit, self.plan = ended(self.commit, self.plan, new), new
+        elif change.fills:
+            filling = min(self.plan.groups, change.filled + self.filled_at_once)
+            self.commit = replace(self.commit, change=replace(change, filling=filling))
 
     def _shares(
         self, a_round: Round, wire: Sequence[pa.RecordBatch]

@@ -77,7 +77,7 @@ def stopped() -> Iterator[Path]:
 
 def start(folder: Path) -> None:
     """The steps of a start, up to where results would show."""
-    identity = Identity(PLAN.query.text, "columns", PLAN.groups, PLAN.text)
+    identity = Identity(PLAN.query.text, "columns", PLAN.groups)
     checkpoint = Checkpoint.open(folder / "checkpoint", identity, NOTHING)
     try:
         commit = checkpoint.last_commit()

@@ -41,7 +41,7 @@ def planned(case: Case, tree: Tree | None) -> JoinPlan:
         EVENT_TIME,
         groups=case.groups,
         lateness_us=case.lateness_us,
-        plan=None if tree is None else show_tree(tree, aliases),
+        plans=[None if tree is None else show_tree(tree, aliases)],
     )
 
 

@@ -10,9 +10,7 @@ from braid.cli.plan_picture import draw_plan
 from braid.cli.run import check_streams, query_text, streams_of
 from braid.plan.explain import explain as explain_rounds
 from braid.plan.lay_rounds import lay_rounds
-from braid.plan.orders import parse_orders
-from braid.plan.rounds import Shape
-from braid.plan.tree import check_tree, default_tree, parse_tree
+from braid.plan.shape import read_shape, shape_text
 from braid.runtime.files import arrow_schema
 
 
@@ -48,11 +46,8 @@ def explain(
     check_streams(text, streams)
     schemas = {name: arrow_schema(each) for name, each in streams.items()}
     query = cql.bind(text, schemas, event_time=event_time)
-    aliases = [each.alias for each in query.streams]
-    tree = default_tree(query) if plan is None else parse_tree(plan, aliases)
-    check_tree(query, tree)
-    orders = {} if order is None else parse_orders(order, tree, aliases)
-    rounds = lay_rounds(query, [Shape(tree, orders)], event_time)
+    shape = read_shape(query, shape_text(plan, order))
+    rounds = lay_rounds(query, [shape], event_time)
     if draw is not None:
         draw_plan(query, rounds, draw)
     typer.echo(explain_rounds(query, rounds))

@@ -7,6 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from braid.join.arrivals import newer
+from braid.state.commit import first_commit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -15,6 +16,22 @@ if TYPE_CHECKING:
     from braid.join.report import Report
     from braid.state.commit import Commit
     from braid.state.move import Move
+
+
+def commit_before_first(plan: JoinPlan, workers: int) -> Commit:
+    """The record before the first batch of a plan."""
+    rounds = plan.rounds
+    return replace(
+        first_commit(
+            streams=len(plan.streams),
+            spaces=len(rounds.spaces),
+            states=len(rounds.states),
+            rounds=len(rounds.rounds),
+            groups=plan.groups,
+            workers=workers,
+        ),
+        plans=plan.texts,
+    )
 
 
 def next_commit(
@@ -56,6 +73,7 @@ def next_commit(
         generations=tuple(tuple(of_worker) for of_worker in generations),
         waiting=tuple(tuple(of_worker) for of_worker in waiting),
         moves=tuple(_carried_on(move, reports) for move in previous.moves),
+        change=previous.change and replace(previous.change, filled=previous.change.filling),
         purged_us=tuple(plan.low_us(previous, n) for n in range(len(plan.rounds.rounds))),
         parts=tuple(part for report in in_order for part in report.parts),
         late_parts=tuple(part for report in in_order for part in report.late_parts),

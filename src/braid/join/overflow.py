@@ -187,12 +187,7 @@ class Overflow:
             parts.append(
                 {s: [rows[s]] if s in rows and rows[s].num_rows else [] for s in self.states}
             )
-        memory: dict[int, list[pa.RecordBatch]] = {}
-        for state in self.states:
-            purged = self._horizon(state, self.step.purged_us)
-            runs = (of_groups(pair.rows, groups) for pair in self.held.open(state))
-            living = (alive(rows, purged) for rows in runs)
-            memory[state] = [rows for rows in living if rows.num_rows]
+        memory = {state: self.rows_of(state, groups)[state] for state in self.states}
         return [*parts, memory]
 
     def settle(self, groups: Groups, made: Mapping[int, Sequence[pa.RecordBatch]]) -> None:
@@ -200,8 +195,7 @@ class Overflow:
 
         What has just been `made` of it, for the states of joins above, is part of that.
         """
-        rows: dict[int, list[pa.RecordBatch]] = {state: [] for state in self.states}
-        backing: dict[int, list[Section]] = {state: [] for state in self.states}
+        rows, backing = self._logged(made)
         for place, each in enumerate(self.generations):
             marks = groups & each.marks(self.groups)
             for state, found in self._open(place).items() if marks.any() else ():
@@ -209,12 +203,6 @@ class Overflow:
                 rows[state].append(alive(of_groups(found, groups), horizon))
                 sections = each.runs[state].backing
                 backing[state] += [section.lacking(~marks) for section in sections]
-        for state, parts in made.items():
-            living = [alive(part, self._horizon(state, self.step.low_us)) for part in parts]
-            rows[state] += living
-            backing[state] += [
-                log_rows(self.held.log, part) for part in living if part.num_rows
-            ]
         remaining = (self._without(each, groups) for each in self.generations)
         self.generations = [each for each in remaining if each is not None]
         length = sum(part.nbytes for parts in rows.values() for part in parts)
@@ -228,6 +216,32 @@ class Overflow:
         except StorageFull:
             self._take_in(MEMORY, rows, backing)
         self.account = replace(self.account, cleaned_groups=int(groups.sum()))
+
+    def rows_of(self, state: int, groups: Groups) -> dict[int, list[pa.RecordBatch]]:
+        """The rows of one state in memory, as a generation that has no others."""
+        purged = self._horizon(state, self.step.purged_us)
+        runs = (of_groups(pair.rows, groups) for pair in self.held.open(state))
+        living = (alive(rows, purged) for rows in runs)
+        rows = [part for part in living if part.num_rows]
+        return {other: rows if other == state else [] for other in self.states}
+
+    def take_in(self, made: Mapping[int, Sequence[pa.RecordBatch]]) -> None:
+        """Rows that were made become part of the states that are probed."""
+        rows, backing = self._logged(made)
+        length = sum(part.nbytes for parts in rows.values() for part in parts)
+        self._take_in(MEMORY if self.store.has_room(length) else DISK, rows, backing)
+
+    def _logged(
+        self, made: Mapping[int, Sequence[pa.RecordBatch]]
+    ) -> tuple[dict[int, list[pa.RecordBatch]], dict[int, list[Section]]]:
+        """Of rows that were made, those that matter, and where the log has them."""
+        rows, backing = {}, {}
+        for state, parts in made.items():
+            horizon = self._horizon(state, self.step.low_us)
+            living = [alive(part, horizon) for part in parts]
+            rows[state] = [part for part in living if part.num_rows]
+            backing[state] = [log_rows(self.held.log, part) for part in rows[state]]
+        return rows, backing
 
     def _take_in(
         self,

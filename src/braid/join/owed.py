@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from braid.join.probe import Partial
     from braid.plan.rounds import Segment
 
-    Part = Mapping[int, Sequence[pa.RecordBatch]]
+    StateRows = Mapping[int, Sequence[pa.RecordBatch]]
     """The rows of a generation, by state."""
 
 
 def owed_results(
-    plan: JoinPlan, segment: Segment, origin: int, generations: Sequence[Part]
+    plan: JoinPlan, segment: Segment, origin: int, generations: Sequence[StateRows]
 ) -> Iterator[tuple[Cascade, Partial]]:
     """All that these generations owe, of a join whose only segment from `origin` this is."""
     merged: dict[int, list[pa.RecordBatch]] = {state: [] for state in generations[0]}
@@ -39,7 +39,7 @@ def owed_results(
 
 
 def _between(
-    plan: JoinPlan, segment: Segment, origin: int, old: Part, new: Part
+    plan: JoinPlan, segment: Segment, origin: int, old: StateRows, new: StateRows
 ) -> Iterator[tuple[Cascade, Partial]]:
     states = [origin, *(step.state for step in segment.steps)]
     exact = plan.wire.exact[plan.rounds.states[origin].space]

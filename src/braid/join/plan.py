@@ -13,9 +13,7 @@ from braid.join.grouping import grouped_types
 from braid.join.wire import Wire, lay_out
 from braid.model.query import UNBOUNDED_US
 from braid.plan.lay_rounds import lay_rounds
-from braid.plan.orders import parse_orders, show_orders
-from braid.plan.rounds import Shape
-from braid.plan.tree import check_tree, default_tree, parse_tree, show_tree
+from braid.plan.shape import read_shape, show_shape
 from braid.plan.windows import kept_us
 
 if TYPE_CHECKING:
@@ -38,7 +36,18 @@ class JoinPlan:
     wire: Wire
     groups: int
     lateness_us: int
-    text: str
+    texts: tuple[str, ...]
+
+    def replanned(self, texts: Sequence[str]) -> JoinPlan:
+        """The same query by other plans."""
+        return make_plan(
+            self.query,
+            self.wire.types,
+            self.wire.event_time,
+            groups=self.groups,
+            lateness_us=self.lateness_us,
+            plans=texts,
+        )
 
     @property
     def streams(self) -> range:
@@ -131,18 +140,16 @@ def make_plan(
     *,
     groups: int,
     lateness_us: int,
-    plan: str | None = None,
-    order: str | None = None,
+    plans: Sequence[str | None] = (None,),
 ) -> JoinPlan:
-    """Plan a query; `types` are of all its columns. A tree or orders replace our own."""
+    """Plan a query; `types` are of all its columns. There are two plans while one replaces one.
+
+    For None we choose one.
+    """
     aliases = [stream.alias for stream in query.streams]
-    tree = default_tree(query) if plan is None else parse_tree(plan, aliases)
-    check_tree(query, tree)
-    given = {} if order is None else parse_orders(order, tree, aliases)
-    rounds = lay_rounds(query, [Shape(tree, given)], event_time)
+    shapes = [read_shape(query, text) for text in plans]
+    rounds = lay_rounds(query, shapes, event_time)
     known = {**types, **grouped_types(query, types.__getitem__, event_time)}
-    text = show_tree(tree, aliases)
-    if given:
-        text += "; " + show_orders(given, aliases)
     wire = lay_out(query, rounds, known, event_time)
-    return JoinPlan(query, rounds, wire, groups, lateness_us, text)
+    texts = tuple(show_shape(shape, aliases) for shape in shapes)
+    return JoinPlan(query, rounds, wire, groups, lateness_us, texts)

@@ -32,7 +32,7 @@ from braid.join.wire import UNTIL
 from braid.model.expression import GROUPED
 from braid.model.failpoints import reach
 from braid.state.order import sort_rows
-from braid.state.runs import group_counts, hashes_of, marked
+from braid.state.runs import group_counts, hashes_of, marked, of_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,12 +41,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from braid.join.chores import Chores, Ranges
+    from braid.join.owed import StateRows
     from braid.join.plan import JoinPlan
     from braid.join.probe import Partial
     from braid.join.wire import Wire
     from braid.model.query import History
     from braid.plan.rounds import Port, Round, Segment, State
     from braid.plan.rounds import Step as Probe
+    from braid.state.change import Change
     from braid.state.commit import Commit, Part
     from braid.state.generation import Generation
     from braid.state.move import Move, Waiting
@@ -62,7 +64,8 @@ class Step:
     query waits for moments to be complete. No row comes to this round from below `low_us`, and
     those that none above `purged_us` can reach are gone from its states: if it `lags`, a batch
     later than they could be, for results may be owed. By space, `paused` are the groups whose
-    rows must wait, `leaving` those to be taken out of the states. `files` are to be kept.
+    rows must wait, `leaving` those to be taken out of the states. `files` are to be kept. Of a
+    plan that has two trees, `change` says what each is there for.
     """
 
     plan: JoinPlan
@@ -81,6 +84,7 @@ class Step:
     paused: Mapping[int, Ranges]
     leaving: Mapping[int, Ranges]
     lags: bool
+    change: Change | None
     files: set[str]
     chores: Chores
     results: Path
@@ -119,6 +123,7 @@ def make_step(
         paused=_ranges(commit.moves),
         leaving=_ranges(leaving),
         lags=chores.defers or chores.may_wait or commit.owes or any(commit.generations),
+        change=commit.change,
         files=commit.files(worker),
         chores=chores,
         results=results,
@@ -202,6 +207,7 @@ class _Work:
         for overflow in self.overflows:
             yield from self._clean_up(overflow)
             overflow.spill()
+            self._fill(overflow)
         self._send_away(state for each in self.overflows for state in each.states)
         for number, port in enumerate(self.round.ports):
             if not port.made:
@@ -289,16 +295,44 @@ class _Work:
         # What joins below others make is one generation more for those.
         made: dict[int, list[pa.RecordBatch]] = {state: [] for state in overflow.states}
         for segment in self._first_segments(overflow.space):
+            if segment.into is not None:
+                self._make(segment, [*parts, made], made)
+                continue
             origin = self._kept_in(segment.port)
             for cascade, partial in owed_results(self.plan, segment, origin, [*parts, made]):
-                if segment.into is None:
-                    self.cleaned_rows += len(partial)
-                    yield from self._finish(segment, cascade, partial)
-                else:
-                    rows = self._as_news(segment.into, cascade, partial)
-                    made[self._kept_in(segment.into)].append(sort_rows(rows))
+                self.cleaned_rows += len(partial)
+                yield from self._finish(segment, cascade, partial)
         overflow.settle(groups, made)
         reach("owed results made", self.step.batch, round_number=self.step.round)
+
+    def _fill(self, overflow: Overflow) -> None:
+        """Make what fresh states of the second tree lack, for some groups."""
+        change = self.step.change
+        if change is None or not change.fills or change.filling <= change.filled:
+            return
+        groups = overflow.store.ownership.owned.copy()
+        groups[: change.filled] = groups[change.filling :] = False
+        complete = [state for state in overflow.states if state not in change.fresh]
+        # If every state is a generation of its own, they owe all that can be made of them.
+        parts = [overflow.rows_of(state, groups) for state in complete]
+        made: dict[int, list[pa.RecordBatch]] = {state: [] for state in overflow.states}
+        for segment in self._first_segments(overflow.space):
+            if self.plan.rounds.made_into(segment.join) in change.fresh:
+                self._make(segment, [*parts, made], made)
+        overflow.take_in(made)
+        reach("states filled", self.step.batch, round_number=self.step.round)
+
+    def _make(
+        self,
+        segment: Segment,
+        parts: Sequence[StateRows],
+        made: dict[int, list[pa.RecordBatch]],
+    ) -> None:
+        """What generations owe a join above, in the same cluster."""
+        assert segment.into is not None, "what is made goes into a state of this round"
+        origin, goal = self._kept_in(segment.port), self._kept_in(segment.into)
+        for cascade, partial in owed_results(self.plan, segment, origin, parts):
+            made[goal].append(sort_rows(self._as_news(segment.into, cascade, partial)))
 
     def _kept_in(self, number: int) -> int:
         """The state of a port."""
@@ -357,11 +391,11 @@ class _Work:
         return self.following
 
     def _probe(self, segment: Segment) -> Iterator[pa.RecordBatch]:
-        port = self.round.ports[segment.port]
-        if not self.rows[segment.port].num_rows:
+        port, rows = self.round.ports[segment.port], self._running(segment)
+        if not rows.num_rows:
             return
-        hashes = hashes_of(self.rows[segment.port])
-        sides = (self._origin(segment.port), *(self._side(s, hashes) for s in segment.steps))
+        hashes = hashes_of(rows)
+        sides = (self._origin(port, rows), *(self._side(s, hashes) for s in segment.steps))
         cascade = Cascade(self.plan, self._wire.exact[port.space], sides, segment.steps)
         for partial in cascade.run():
             yield from self._finish(segment, cascade, partial)
@@ -370,20 +404,51 @@ class _Work:
         ):
             self.edges.append(Edge(segment.join, segment.origin, probe.state, asked, found))
 
+    def _running(self, segment: Segment) -> pa.RecordBatch:
+        """The rows that run through a segment: not all do, while the plan changes.
+
+        The last join of the tree that is not complete yet has nobody to work for. Its fresh
+        states get what new rows make of groups that are complete; of the others they get all
+        when those are filled.
+        """
+        rows, change = self.rows[segment.port], self.step.change
+        if change is None or not change.fills:
+            return rows
+        if segment.join == self.plan.rounds.roots[1]:
+            return rows.slice(0, 0)
+        if self.plan.rounds.made_into(segment.join) not in change.fresh:
+            return rows
+        complete = np.arange(self.plan.groups) < change.filling
+        return of_groups(rows, complete)
+
+    def _shown(self, segment: Segment, partial: Partial, *, is_final: bool) -> Partial:
+        """Of two trees that both show results, each shows its own.
+
+        A deadline only falls as members come together: what the second need not show, it need
+        not make.
+        """
+        change = self.step.change
+        if change is None or change.boundary_us is None:
+            return partial
+        if self.plan.rounds.tree_of(segment.join) == 1:
+            return partial.kept(partial.deadline >= change.boundary_us)
+        return partial.kept(partial.deadline < change.boundary_us) if is_final else partial
+
     def _finish(
         self, segment: Segment, cascade: Cascade, partial: Partial
     ) -> Iterator[pa.RecordBatch]:
         """What becomes of the combinations that came through a segment."""
+        targets = [self._next.ports[target] for target in segment.to]
+        are_grouped = all(target.relation.streams == (GROUPED,) for target in targets)
+        is_final = segment.into is None and are_grouped
+        partial = self._shown(segment, partial, is_final=is_final)
         if segment.into is not None:
             self.news[segment.into].append(self._as_news(segment.into, cascade, partial))
             return
         if self.step.chores.counts:
             space = self.round.ports[segment.port].space
             self.made[space] += group_counts(partial.hashes, self.plan.groups)
-        targets = [self._next.ports[target] for target in segment.to]
-        if self.plan.query.grouping is not None and all(
-            target.relation.streams == (GROUPED,) for target in targets
-        ):
+        if self.plan.query.grouping is not None and are_grouped:
             table = partial_aggregates(self.plan, cascade, partial, hashed=not targets)
             if not targets:
                 self.at_home.append(table)
@@ -407,9 +472,8 @@ class _Work:
         columns = [pa.array(partial.hashes), pa.array(partial.newest), *typed]
         return pa.RecordBatch.from_arrays(columns, schema=layout.schema())
 
-    def _origin(self, number: int) -> Side:
+    def _origin(self, port: Port, rows: pa.RecordBatch) -> Side:
         """The rows that a cascade starts from."""
-        port, rows = self.round.ports[number], self.rows[number]
         layout, window = self._wire.layout(port), self.plan.window_us(port.relation)
         history = self._history(port)
         if history is not None:

@@ -35,6 +35,13 @@ MOVE_STEPS = (
 )
 """What is passed when groups move from one worker to another."""
 
+CHANGE_STEPS = (
+    "change begun",  # by the driver, but the record does not say so yet
+    "states filled",  # by a worker, for some groups, but not committed
+    "change ended",  # by the driver, but the record does not say so yet
+)
+"""What is passed when the plan changes."""
+
 DRIVER_STEPS = (
     "batch evaluated",  # all workers have reported
     "commit written",  # results are promised, but not yet to be seen

@@ -149,10 +149,23 @@ class Rounds:
         """All joins, by number."""
         return tuple(join for tree in self.trees for join in joins(tree))
 
+    @property
+    def roots(self) -> tuple[int, ...]:
+        """The last join of each tree."""
+        counts = [sum(1 for _ in joins(tree)) for tree in self.trees]
+        return tuple(sum(counts[: place + 1]) - 1 for place in range(len(counts)))
+
     def tree_of(self, join: int) -> int:
         """The tree that a join is of."""
-        sizes = [sum(1 for _ in joins(tree)) for tree in self.trees]
-        return next(n for n in range(len(sizes)) if join < sum(sizes[: n + 1]))
+        return next(place for place, root in enumerate(self.roots) if join <= root)
+
+    def made_into(self, join: int) -> int | None:
+        """The state of the same cluster that keeps what a join makes, if there is one."""
+        for a_round in self.rounds:
+            for segment in a_round.segments:
+                if segment.join == join and segment.into is not None:
+                    return a_round.ports[segment.into].state
+        return None
 
     def round_of_state(self, state: int) -> int:
         """The round in which rows are inserted into a state."""

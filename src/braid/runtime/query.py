@@ -16,11 +16,13 @@ from pyspark.sql.types import StringType, StructType
 from braid import cql
 from braid.adapt.shares import parse_shares, shared_assignment
 from braid.events import Journal, Recovered, Started, instant
+from braid.join.outcome import commit_before_first
 from braid.join.plan import JoinPlan, make_plan
 from braid.model.duration import parse_duration
 from braid.model.errors import BraidError
 from braid.model.expression import Column
 from braid.plan.explain import explain
+from braid.plan.shape import shape_text
 from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.files import FileStream, FolderReader, Shelf
@@ -36,7 +38,7 @@ from braid.runtime.split import Split
 from braid.runtime.task import reclaim_memory, release_memory
 from braid.runtime.typing import SparkTyping
 from braid.state.checkpoint import Checkpoint, Identity
-from braid.state.commit import BEFORE_FIRST, Commit, first_commit
+from braid.state.commit import BEFORE_FIRST, Commit
 from braid.state.moving import settled
 from braid.state.names import NameList
 from braid.state.resharing import reshared
@@ -198,8 +200,7 @@ class ContinuousQuery:
             self.event_time,
             groups=groups,
             lateness_us=self.lateness_us,
-            plan=plan,
-            order=order,
+            plans=[shape_text(plan, order)],
         )
 
     def explain(self, *, plan: str | None = None, order: str | None = None) -> str:
@@ -388,25 +389,17 @@ def _identity(plan: JoinPlan) -> Identity:
         for column in port.relation.columns
     )
     aliases = [stream.alias for stream in plan.query.streams]
-    # Sorted, for the plan has a line of its own: another one must not look like other columns.
+    # Sorted: the columns of another plan are no other columns.
     shape = sorted(f"{aliases[c.stream]}.{c.column} {plan.wire.types[c]}" for c in columns)
     shape.append(f"event time {plan.wire.event_time}")
-    return Identity(plan.query.text, ", ".join(shape), plan.groups, plan.text)
+    return Identity(plan.query.text, ", ".join(shape), plan.groups)
 
 
 def _first_commit(plan: JoinPlan, workers: int, shares: tuple[float, ...] | None) -> Commit:
-    rounds = plan.rounds
-    commit = first_commit(
-        streams=len(plan.streams),
-        spaces=len(rounds.spaces),
-        states=len(rounds.states),
-        rounds=len(rounds.rounds),
-        groups=plan.groups,
-        workers=workers,
-    )
+    commit = commit_before_first(plan, workers)
     if shares is None:
         return commit
-    assignments = (shared_assignment(plan.groups, shares),) * len(rounds.spaces)
+    assignments = (shared_assignment(plan.groups, shares),) * len(plan.rounds.spaces)
     return replace(commit, assignments=assignments)
 
 
@@ -416,7 +409,7 @@ def _announce(coordinator: Coordinator, commit: Commit) -> None:
     journal.add(
         Started(
             query=coordinator.plan.query.text,
-            plan=coordinator.plan.text,
+            plan=coordinator.plan.texts[-1],
             checkpoint=str(coordinator.checkpoint.folder),
             workers=coordinator.commit.workers,
             groups=coordinator.plan.groups,

@@ -37,7 +37,6 @@ _NOUNS = {
     "query": "query",
     "columns": "set of columns",
     "groups": "number of groups",
-    "plan": "plan",
 }
 _TAIL = b"}\n"
 _PUBLISHED = "published.json"
@@ -52,7 +51,6 @@ class Identity:
     query: str
     columns: str
     groups: int
-    plan: str
 
 
 @dataclass(slots=True)

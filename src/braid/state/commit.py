@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from braid.state.change import Change
 from braid.state.generation import Generation
 from braid.state.move import Move, Waiting
 from braid.state.runs import Ladder, Run, Section, sections_of
@@ -50,7 +51,7 @@ class Commit:
 
     `staged` is the folder that the workers wrote `parts` into; publishing them is the one thing
     still to be done after a commit. `position` is that of the list of files read; None
-    where Spark reads the sources.
+    where Spark reads the sources. There is one plan, or two while there is a `change`.
     """
 
     batch: int
@@ -62,6 +63,8 @@ class Commit:
     purged_us: tuple[int | None, ...]  # by round
     waiting: tuple[tuple[Waiting, ...], ...]  # by worker, oldest first
     moves: tuple[Move, ...] = ()
+    plans: tuple[str, ...] = ()
+    change: Change | None = None
     closed_us: int | None = None
     staged: str = ""
     parts: tuple[Part, ...] = ()
@@ -123,8 +126,9 @@ class Commit:
         return names | {run.file for run in self.runs(worker)}
 
     def bytes_in(self, tier: str, worker: int) -> int:
-        """What a worker's files take in a tier."""
-        return sum(run.length for run in self.runs(worker) if run.tier == tier)
+        """What a worker's files take in a tier; two states may share one."""
+        lengths = {run.file: run.length for run in self.runs(worker) if run.tier == tier}
+        return sum(lengths.values())
 
     def sections(self) -> set[Section]:
         """The log sections that recovery would read."""
@@ -147,6 +151,8 @@ class Commit:
             "purged_us": list(self.purged_us),
             "waiting": [[each.to_json() for each in own] for own in self.waiting],
             "moves": [move.to_json() for move in self.moves],
+            "plans": list(self.plans),
+            "change": None if self.change is None else self.change.to_json(),
             "staged": self.staged,
             "parts": [part.to_json() for part in self.parts],
             "late_staged": self.late_staged,
@@ -174,6 +180,8 @@ class Commit:
             purged_us=tuple(data["purged_us"]),
             waiting=tuple(tuple(map(Waiting.from_json, own)) for own in data["waiting"]),
             moves=tuple(map(Move.from_json, data["moves"])),
+            plans=tuple(data["plans"]),
+            change=None if data["change"] is None else Change.from_json(data["change"]),
             staged=data["staged"],
             parts=tuple(Part(*part) for part in data["parts"]),
             late_staged=data["late_staged"],

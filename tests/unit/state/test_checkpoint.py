@@ -15,7 +15,7 @@ from tests.unit.state.making import flip_bit, rewrite, small_disk
 if TYPE_CHECKING:
     from pathlib import Path
 
-IDENTITY = Identity("SELECT 1", "a: v int64", 16, "(a b)")
+IDENTITY = Identity("SELECT 1", "a: v int64", 16)
 FIRST = first_commit(2, 1, 2, 1, 16, 2)
 
 
@@ -99,7 +99,6 @@ def test_a_folder_that_is_gone_is_owned_by_nobody(tmp_path: Path) -> None:
         (replace(IDENTITY, query="SELECT 2"), ["SELECT 1", "SELECT 2"]),
         (replace(IDENTITY, columns="a: v string"), ["columns", "v int64", "v string"]),
         (replace(IDENTITY, groups=32), ["groups", "16", "32"]),
-        (replace(IDENTITY, plan="(b a)"), ["plan", "(a b)", "(b a)"]),
     ],
 )
 def test_a_checkpoint_of_another_query_is_refused_with_both_told_apart(
