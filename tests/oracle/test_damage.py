@@ -24,6 +24,7 @@ from braid.model.errors import BraidError, DamagedFile
 from braid.runtime.adaptation import Adaptation, MemorySettings
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.idleness import Idleness
+from braid.runtime.migration import Migration
 from braid.runtime.pacing import Pacing
 from braid.runtime.relocation import Relocation
 from braid.runtime.sinks import ParquetSink
@@ -85,7 +86,6 @@ def start(folder: Path) -> None:
         sink = ParquetSink(folder / "out")
         sink.open(checkpoint.folder, checkpoint.id)
         Coordinator(
-            plan=PLAN,
             checkpoint=checkpoint,
             commit=commit,
             anchor=NOTHING,
@@ -96,6 +96,7 @@ def start(folder: Path) -> None:
             adaptation=Adaptation(PLAN, MemorySettings(), commit),
             relocation=Relocation(PLAN, NOTHING),
             pacing=Pacing(None),
+            migration=Migration(PLAN, 0.0),
             journal=Journal(),
         ).publish_last(NOTHING)
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from braid.events import BatchRetried, CleanedUp, Held, Refused, Relocated, Spilled
+from braid.events import BatchRetried, CleanedUp, Held, Migrated, Refused, Relocated, Spilled
 
 if TYPE_CHECKING:
     from braid.events import Event
@@ -32,6 +32,13 @@ def sentence_of(event: Event) -> str | None:
             return f"{what} {who}{why(event.reason)}"
         case Held(worker=worker, waiting_rows=waiting, reason=reason):
             return f"{waiting:,} rows wait for worker {worker}{why(reason)}"
+        case Migrated(step="fill"):
+            return None
+        case Migrated(step=step, way=way, old=old, new=new, reason=reason):
+            verb = {"start": "changes", "end": "has changed", "refused": "does not change"}[
+                step
+            ]
+            return f"the plan {verb} from {old} to {new} by {way}{why(reason)}"
         case CleanedUp(worker=worker, groups=groups, results=results):
             return f"worker {worker} cleaned up {groups:,} groups: {results:,} results"
         case Refused(proposal=proposal, reason=reason):

@@ -120,6 +120,22 @@ def run(
             show_default="none do",
         ),
     ] = None,
+    migrate_at: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="BATCH:PLAN",
+            help='Change the plan before a batch, such as "12:((a b) c)"; repeatable.',
+        ),
+    ] = None,
+    migration: Annotated[
+        str,
+        typer.Option(
+            metavar="moving-state|parallel-track|auto", help="How the plan is changed."
+        ),
+    ] = "auto",
+    migration_pause: Annotated[
+        str, typer.Option(help="How much longer a batch may take for a change by moving state.")
+    ] = "500 milliseconds",
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     events: Annotated[
         Path | None, typer.Option(metavar="FILE.jsonl", help="File to append events to.")
@@ -154,6 +170,9 @@ def run(
         memory=memory,
         assign=assign,
         skew_buffer=skew_buffer,
+        migrate_at=migrate_at or (),
+        migration=migration,
+        migration_pause=migration_pause,
         overflow=overflow,
         strategy=strategy,
         spill_policy=spill_policy,

@@ -172,6 +172,23 @@ class Relocated:
 
 
 @dataclass(frozen=True, slots=True)
+class Migrated:
+    """A change of plan has come to a step: `start`, `fill`, `end`; or it was `refused`.
+
+    `numbers` tell how many states go over, and how many groups are complete.
+    """
+
+    name: ClassVar = "migrate"
+    batch: int
+    step: str
+    way: str
+    old: str
+    new: str
+    reason: str
+    numbers: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Held:
     """A worker had more rows than its share of a batch, and `rows` of them wait; or none now.
 
@@ -217,6 +234,7 @@ Event = (
     | Spilled
     | CleanedUp
     | Relocated
+    | Migrated
     | Held
     | Refused
     | Finished

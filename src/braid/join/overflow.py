@@ -129,6 +129,13 @@ class Overflow:
         owing: Groups = (generations + (in_memory > 0) > 1) & (generations > 0)
         return owing
 
+    def _debtors(self, in_memory: Counts) -> Groups:
+        """The groups that are to be cleaned up some time.
+
+        Where nothing may be deferred, those are all that have a generation by itself.
+        """
+        return self._owing(in_memory) if self.step.chores.defers else self._on_disk
+
     # Cleaning up.
 
     def due(self) -> Groups:
@@ -154,7 +161,7 @@ class Overflow:
 
     def _asked_for(self) -> Groups:
         """Groups that owe, as many as have less than the bytes that are asked for."""
-        owing = np.flatnonzero(self._owing(self._in_memory()))
+        owing = np.flatnonzero(self._debtors(self._in_memory()))
         lengths = np.cumsum(self._disk_bytes()[owing])
         enough = int(np.searchsorted(lengths, self.step.chores.clean_bytes)) + 1
         chosen = np.zeros(self.groups, bool)
@@ -347,7 +354,7 @@ class Overflow:
     def finish(self, arrived: Counts) -> Overflowed:
         """The account, once the number of rows that came for each group is known."""
         if self.generations:
-            owing = self._owing(self._in_memory() + arrived)
+            owing = self._debtors(self._in_memory() + arrived)
             owed = int(self._disk_bytes()[owing].sum())
             self.account = replace(self.account, owing_bytes=max(owed, int(owing.any())))
             self.generations = [self._dated(each, owing) for each in self.generations]

@@ -81,9 +81,8 @@ class Adaptation:
 
     def __init__(self, plan: JoinPlan, settings: MemorySettings, commit: Commit) -> None:
         """Begin with nothing to do; what is on disk may owe something, as far as we know."""
-        self.plan, self.settings = plan, settings
+        self.settings = settings
         self.strategy = settings.strategy
-        self.tally = Tally(dict.fromkeys(range(len(plan.rounds.spaces)), plan.groups))
         self.spills: dict[int, Spill] = {}
         self.full_since: dict[int, int] = {}  # batches at which workers' disks were found full
         self.moves: tuple[Relocate, ...] = ()
@@ -92,32 +91,44 @@ class Adaptation:
         self.loads: list[WorkerLoad] = []
         self.owing_bytes = sum(each.length for own in commit.generations for each in own)
         self.wanted = False
-        spaces = range(len(plan.rounds.spaces))
-        self.fixed = frozenset(space for space in spaces if not plan.may_wait(space))
         self.elapsed_ms = 0
+        self.replan(plan)
 
     @property
     def is_active(self) -> bool:
         """Whether there is a strategy that may ever ask for something."""
         return not isinstance(self.strategy, NoAdaptation)
 
-    def chores(self, commit: Commit, pacing: Pacing) -> tuple[Chores, ...]:
-        """What each worker is to do in the batch after a commit."""
+    def chores(self, commit: Commit, pacing: Pacing, *, changes: bool) -> tuple[Chores, ...]:
+        """What each worker is to do in the batch after a commit.
+
+        While the plan `changes`, or is about to, no row waits and nothing is deferred; what is
+        owed is made.
+        """
         moving = commit.moving
+        if changes:
+            self.ask_for_cleanup()
         return tuple(
             replace(
-                self._chores(worker, worker in moving),
-                most_rows=pacing.most_rows(worker),
+                self._chores(worker, worker in moving, may_defer=not changes),
+                most_rows=None if changes else pacing.most_rows(worker),
                 may_wait=pacing.buffer_rows is not None,
             )
             for worker in range(commit.workers)
         )
 
-    def _chores(self, worker: int, is_moving: bool) -> Chores:
+    def replan(self, plan: JoinPlan) -> None:
+        """Begin a new account, of another plan's groups."""
+        self.plan, self.spills = plan, {}
+        spaces = range(len(plan.rounds.spaces))
+        self.tally = Tally(dict.fromkeys(spaces, plan.groups))
+        self.fixed = frozenset(space for space in spaces if not plan.may_wait(space))
+
+    def _chores(self, worker: int, is_moving: bool, *, may_defer: bool) -> Chores:
         spill = self.spills.get(worker)
         is_bounded = self.settings.memory_bytes is not None
         return Chores(
-            defers=is_bounded and self.settings.defers,
+            defers=is_bounded and self.settings.defers and may_defer,
             spill={} if spill is None else {s: ranges_with(g) for s, g in spill.groups.items()},
             clean_bytes=self._clean_bytes(worker),
             memory_bytes=self.settings.memory_bytes,

@@ -17,6 +17,7 @@ import json
 import time
 import uuid
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from braid.events import (
     BatchRetried,
     Event,
     Journal,
+    Migrated,
     ProbeCount,
     StateSize,
     WorkerShare,
@@ -52,12 +54,16 @@ if TYPE_CHECKING:
     from braid.join.plan import JoinPlan
     from braid.runtime.adaptation import Adaptation
     from braid.runtime.idleness import Idleness
+    from braid.runtime.migration import Migration
     from braid.runtime.pacing import Pacing
     from braid.runtime.pinning import Anchor
     from braid.runtime.relocation import Relocation
     from braid.runtime.sinks import Sink
     from braid.state.checkpoint import Checkpoint
     from braid.state.commit import Commit
+
+    Read = Callable[[JoinPlan], DataFrame]
+    """The rows of a batch in a plan's wire form."""
 
 _TRIES = 4  # a batch is given up when it has failed as often as Spark gives up a task
 
@@ -66,7 +72,6 @@ _TRIES = 4  # a batch is given up when it has failed as often as Spark gives up 
 class Coordinator:
     """Owns the truth (`commit`) of one running query."""
 
-    plan: JoinPlan
     checkpoint: Checkpoint
     commit: Commit
     anchor: Anchor
@@ -77,6 +82,7 @@ class Coordinator:
     adaptation: Adaptation
     relocation: Relocation
     pacing: Pacing
+    migration: Migration
     journal: Journal
     steps: tuple[Callable[[_Batch], None], ...] = field(init=False)
 
@@ -84,41 +90,51 @@ class Coordinator:
         """Fix the order of the steps; the module's head says why it is this one."""
         self.steps = (self._evaluate, self._commit, self._publish, self._sweep)
 
-    def prepare(self, rows: DataFrame) -> Prepared:
-        """Plan the job of a batch with these rows; the batches ahead of it may still run.
+    @property
+    def plan(self) -> JoinPlan:
+        """By which batches are evaluated now."""
+        return self.migration.plan
+
+    def prepare(self, read: Read) -> Prepared:
+        """Plan the job of a batch with some rows; the batches ahead of it may still run.
 
         One Spark job: a split, a shuffle and a join per round; only reports come back.
         """
+        plan, assignments = self.plan, self.commit.assignments
+        rows = read(plan)
         quiet(rows.sparkSession, self.commit.workers)
-        assignments = self.commit.assignments
         orders = self.checkpoint.orders / f"{uuid.uuid4().hex}.json"
-        job = Job(self.plan, self.checkpoint.folder, self.incarnation, orders)
+        job = Job(plan, self.checkpoint.folder, self.incarnation, orders)
         sent: DataFrame | None = None
-        last = len(self.plan.rounds.rounds) - 1
+        last = len(plan.rounds.rounds) - 1
         for number in range(last):
-            schema = sent_schema(self.plan, number + 1)
-            shuffled = self._shuffled(rows, number, sent, assignments)
+            schema = sent_schema(plan, number + 1)
+            shuffled = self._shuffled(plan, rows, number, sent, assignments)
             sent = shuffled.mapInArrow(job.task(number), schema)
-        shuffled = self._shuffled(rows, last, sent, assignments)
+        shuffled = self._shuffled(plan, rows, last, sent, assignments)
         answers = shuffled.mapInArrow(job.task(last), REPORT)
         answers._jdf.queryExecution().executedPlan()  # Spark keeps it for the time of need
-        return Prepared(rows, answers, orders, assignments)
+        return Prepared(read, rows.sparkSession, answers, orders, plan, assignments)
 
     def _shuffled(
         self,
+        plan: JoinPlan,
         entered: DataFrame,
         number: int,
         sent: DataFrame | None,
         assignments: Sequence[Sequence[int]],
     ) -> DataFrame:
         """A round's rows on their workers: those that enter, and those of the round before."""
-        rows = entering(self.plan, entered, number)
+        rows = entering(plan, entered, number)
         if sent is not None:
-            onward = rehashed(self.plan, number, sent)
+            onward = rehashed(plan, number, sent)
             rows = onward if rows is None else onward.unionAll(rows)
         assert rows is not None, "the first round has rows of its own, all others those sent"
-        slot = slot_expression(self.plan, number, assignments, self.anchor.slot_keys)
+        slot = slot_expression(plan, number, assignments, self.anchor.slot_keys)
         return self.anchor.pin(rows.selectExpr("*", f"{slot} AS slot"))
+
+    def _without_rows(self, spark: SparkSession) -> Prepared:
+        return self.prepare(partial(no_rows, spark=spark))
 
     def on_source_batch(self, rows: DataFrame, number: int) -> None:
         """Take a batch that Spark brings through all steps.
@@ -133,37 +149,37 @@ class Coordinator:
             )
         if number > self.commit.source_batch:
             self._make_room(rows.sparkSession)
-            self._take(self.prepare(rows), source_batch=number)
+            self._take(self.prepare(lambda _: rows), source_batch=number)
         # Of one that came again too: the crash may have been before what it closed was shown.
         self.close_moments(rows.sparkSession)
 
     def on_files(self, job: Prepared, position: dict[str, Any]) -> None:
         """Take a batch of rows from files through all steps."""
-        self._make_room(job.rows.sparkSession)
+        self._make_room(job.spark)
         self._take(job, position=position)
 
     def _make_room(self, spark: SparkSession) -> None:
         """Let rows that wait go first, if there are too many of them for others to come."""
         while self.pacing.is_full(self.commit):
             self.relocation.wait()
-            self._take(self.prepare(no_rows(self.plan, spark)))
+            self._take(self._without_rows(spark))
 
     def clean_up(self, spark: SparkSession) -> None:
         """Batches without rows, until no result is owed."""
         while self.adaptation.owing_bytes:
             self.adaptation.ask_for_cleanup()
-            self._take(self.prepare(no_rows(self.plan, spark)))
+            self._take(self._without_rows(spark))
 
     def take_arrived(self, spark: SparkSession) -> None:
         """A batch without rows, if groups have arrived that rows may wait for."""
         if self.relocation.has_arrived:
-            self._take(self.prepare(no_rows(self.plan, spark)))
+            self._take(self._without_rows(spark))
 
     def settle_moves(self, spark: SparkSession) -> None:
         """Batches without rows, until no group moves and no row waits."""
         while self.relocation.is_under_way or any(self.commit.waiting):
             self.relocation.wait()
-            self._take(self.prepare(no_rows(self.plan, spark)))
+            self._take(self._without_rows(spark))
 
     def end(self, spark: SparkSession) -> None:
         """Show all that is still to be shown when the input is used up."""
@@ -177,7 +193,7 @@ class Coordinator:
     def close_moments(self, spark: SparkSession, *, at_end: bool = False) -> None:
         """A batch without rows, if it has something to show that waited for the watermark."""
         if is_due(self.plan, self.commit, at_end=at_end):
-            self._take(self.prepare(no_rows(self.plan, spark)), at_end=at_end)
+            self._take(self._without_rows(spark), at_end=at_end)
 
     def _take(
         self,
@@ -195,7 +211,9 @@ class Coordinator:
         batch = _Batch(
             job=job,
             number=last.batch + 1,
-            chores=self.adaptation.chores(last, self.pacing),
+            chores=self.adaptation.chores(
+                last, self.pacing, changes=self.migration.is_wanted(last)
+            ),
             closing_us=closing_us(self.plan, last, at_end=at_end),
             source_batch=last.source_batch if source_batch is None else source_batch,
             position=last.position if position is None else position,
@@ -214,9 +232,23 @@ class Coordinator:
         under_way = self.relocation.orders
         events += self.adaptation.after(self.commit, batch.reports, elapsed_ms, under_way)
         wanted = self.adaptation.moves[len(under_way) :]
-        events += self.relocation.begin(self.commit.batch, wanted)
+        if not self.migration.is_wanted(self.commit):
+            events += self.relocation.begin(self.commit.batch, wanted)
         for event in events:
             self.journal.add(event)
+        self._change_plan(elapsed_ms)
+
+    def _change_plan(self, elapsed_ms: int) -> None:
+        """Carry on with a change of plan, or begin one."""
+        before = self.plan
+        for each in self.migration.after(self.commit, elapsed_ms):
+            if isinstance(each, Migrated):
+                self.journal.add(each)
+            else:
+                self.commit = each
+        if self.plan is not before:
+            self.relocation.plan = self.plan
+            self.adaptation.replan(self.plan)
 
     def publish_last(self, spark: SparkSession) -> None:
         """Show the last committed batch's results, unless that has been done.
@@ -257,15 +289,16 @@ class Coordinator:
                 self.journal.add(BatchRetried(batch.number, reason))
                 # Run again, the same job would take up what earlier rounds have shuffled, and
                 # with it reports of files in the place that was staged for them then.
-                batch.job = self.prepare(batch.job.rows)
+                batch.job = self.prepare(batch.job.read)
             else:
                 break
         reach("batch evaluated", batch.number)
 
     def _run_job(self, batch: _Batch) -> list[Report]:
         """Give the orders, and have the prepared job carried out."""
-        if batch.job.assignments != self.commit.assignments:
-            batch.job = self.prepare(batch.job.rows)
+        job = batch.job
+        if job.plan is not self.plan or job.assignments != self.commit.assignments:
+            batch.job = self.prepare(job.read)
         path = batch.job.orders
         Orders(
             commit=self.commit,
@@ -299,7 +332,7 @@ class Coordinator:
         reach("commit written", batch.number)
 
     def _publish(self, batch: _Batch) -> None:
-        self.publish_last(batch.job.rows.sparkSession)
+        self.publish_last(batch.job.spark)
         reach("publishing noted", batch.number)
 
     def _sweep(self, batch: _Batch) -> None:
@@ -357,11 +390,13 @@ class Coordinator:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A batch's job, planned for certain assignments; it runs once its orders are written."""
+    """A batch's job, for a plan and assignments; it runs once its orders are written."""
 
-    rows: DataFrame  # in the wire's form
+    read: Read
+    spark: SparkSession
     answers: DataFrame
     orders: Path
+    plan: JoinPlan
     assignments: tuple[tuple[int, ...], ...]
 
 

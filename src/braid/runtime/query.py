@@ -19,7 +19,7 @@ from braid.events import Journal, Recovered, Started, instant
 from braid.join.outcome import commit_before_first
 from braid.join.plan import JoinPlan, make_plan
 from braid.model.duration import parse_duration
-from braid.model.errors import BraidError
+from braid.model.errors import BraidError, CheckpointError
 from braid.model.expression import Column
 from braid.plan.explain import explain
 from braid.plan.shape import shape_text
@@ -27,6 +27,7 @@ from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.files import FileStream, FolderReader, Shelf
 from braid.runtime.idleness import Idleness
+from braid.runtime.migration import Migration, parse_wish
 from braid.runtime.pacing import Pacing
 from braid.runtime.pinning import drop_anchor
 from braid.runtime.relocation import Relocation
@@ -45,9 +46,10 @@ from braid.state.resharing import reshared
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from braid.adapt.strategy import Strategy
     from braid.cql.fluent import Draft
@@ -221,6 +223,9 @@ class ContinuousQuery:
         available_now: bool = False,
         assign: str | None = None,
         skew_buffer: int | None = None,
+        migrate_at: Sequence[str] = (),
+        migration: str = "auto",
+        migration_pause: str = "500 milliseconds",
         memory: str | int | None = None,
         overflow: str = "probe",
         strategy: str | Strategy | None = None,
@@ -241,6 +246,11 @@ class ContinuousQuery:
 
         With a `skew_buffer`, no worker takes more rows of a batch than it can join in the time
         of the others: up to so many rows wait for later batches, and beyond that the sources.
+
+        The plan changes while the query runs: `migrate_at` tells when and to what, such as
+        "12:((a b) c)", and `Run.migrate` at any time. The `migration` is by `moving-state`, in
+        which a batch takes about `migration_pause` longer at most, by `parallel-track`, or
+        `auto`. A checkpoint goes on with the plan that it has come to.
         """
         settings = memory_settings(
             memory, overflow, strategy, spill_policy, spill_percent, cleanup
@@ -249,11 +259,17 @@ class ContinuousQuery:
         if skew_buffer is not None and skew_buffer < 0:
             raise BraidError(f"a buffer cannot hold {skew_buffer:,} rows")
         laid = self.plan(groups=groups, plan=plan, order=order)
+        wishes = [parse_wish(text, migration) for text in migrate_at]
+        course = Migration(laid, parse_duration(migration_pause) / 1000, migration)
+        for wish in wishes:
+            course.ask(wish)
         shares = None if assign is None else parse_shares(assign, workers)
         folder = Path(checkpoint).absolute()
         opened = Checkpoint.open(folder, _identity(laid), _first_commit(laid, workers, shares))
         try:
-            options = laid, opened, sink, workers, late, events, available_now
+            _check_plan(folder, opened.last_commit(), laid, given=(plan, order) != (None, None))
+            course.plan = laid.replanned(opened.last_commit().plans)
+            options = course, opened, sink, workers, late, events, available_now
             return self._start(*options, settings, Pacing(skew_buffer))
         except BaseException:
             opened.close()
@@ -267,7 +283,7 @@ class ContinuousQuery:
 
     def _start(
         self,
-        plan: JoinPlan,
+        migration: Migration,
         checkpoint: Checkpoint,
         sink: Sink,
         workers: int,
@@ -277,7 +293,7 @@ class ContinuousQuery:
         settings: MemorySettings,
         pacing: Pacing,
     ) -> Run:
-        last = checkpoint.last_commit()
+        last, plan = checkpoint.last_commit(), migration.plan
         spaces = [state.space for state in plan.rounds.states]
         commit = reshared(settled(last), spaces, workers)
         names = NameList.open(checkpoint.names, commit.position) if self.readers else None
@@ -298,7 +314,6 @@ class ContinuousQuery:
 
         relocation = Relocation(plan, send)
         coordinator = Coordinator(
-            plan=plan,
             checkpoint=checkpoint,
             commit=commit,
             anchor=anchor,
@@ -309,6 +324,7 @@ class ContinuousQuery:
             adaptation=adaptation,
             relocation=relocation,
             pacing=pacing,
+            migration=migration,
             journal=journal,
         )
 
@@ -319,7 +335,7 @@ class ContinuousQuery:
             checkpoint.close()
             journal.close()
 
-        run = Run(journal, close, adaptation.ask_for_cleanup)
+        run = Run(journal, close, adaptation.ask_for_cleanup, migration.change_to)
         _announce(coordinator, last)
         coordinator.publish_last(self.spark)
         checkpoint.sweep(commit)  # a batch that failed for a full disk must not fill it further
@@ -331,14 +347,15 @@ class ContinuousQuery:
         if names is not None:
             folders = {name: reader.stream for name, reader in self.readers.items()}
             shelf = Shelf.browse(folders, names.read)
-            read = partial(
-                self._read_files, self.split(coordinator.plan), self._needed_columns()
-            )
+            read = partial(self._read_files, self._needed_columns())
             return FolderFeed(shelf, names, read, coordinator, self.spark)
         offsets = coordinator.checkpoint.folder / "spark"
-        writer = self.split(coordinator.plan).tagged(self.frames).writeStream
-        writer = writer.option("checkpointLocation", str(offsets))
-        writer = writer.trigger(availableNow=True) if available_now else writer
+
+        def writer(plan: JoinPlan) -> DataStreamWriter:
+            stream = self.split(plan).tagged(self.frames).writeStream
+            stream = stream.option("checkpointLocation", str(offsets))
+            return stream.trigger(availableNow=True) if available_now else stream
+
         return SparkFeed(writer, coordinator, self.spark)
 
     def split(self, plan: JoinPlan) -> Split:
@@ -349,12 +366,12 @@ class ContinuousQuery:
 
     def _read_files(
         self,
-        split: Split,
         needed: Mapping[str, list[str]],
         taken: Mapping[str, list[str]],
+        plan: JoinPlan,
     ) -> DataFrame:
         frames = {n: r.read(taken[n], needed[n]) for n, r in self.readers.items()}
-        return split.tagged(frames)
+        return self.split(plan).tagged(frames)
 
     def _needed_columns(self) -> dict[str, list[str]]:
         """The sources' own columns that the query uses, under any of their aliases."""
@@ -393,6 +410,16 @@ def _identity(plan: JoinPlan) -> Identity:
     shape = sorted(f"{aliases[c.stream]}.{c.column} {plan.wire.types[c]}" for c in columns)
     shape.append(f"event time {plan.wire.event_time}")
     return Identity(plan.query.text, ", ".join(shape), plan.groups)
+
+
+def _check_plan(folder: Path, commit: Commit, plan: JoinPlan, *, given: bool) -> None:
+    """A plan that someone asks for must be the one that a checkpoint has come to."""
+    if given and commit.plans[-1:] != plan.texts:
+        raise CheckpointError(
+            f"the checkpoint {folder} has another plan:\n"
+            f"  it is {commit.plans[-1]}\n  asked for is {plan.texts[0]}",
+            hint="leave the plan away to go on with it, and change it while it runs",
+        )
 
 
 def _first_commit(plan: JoinPlan, workers: int, shares: tuple[float, ...] | None) -> Commit:

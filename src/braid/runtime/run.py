@@ -6,6 +6,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from braid.events import BatchDone, Event, Finished
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from braid.events import Journal
+    from braid.join.plan import JoinPlan
     from braid.runtime.coordinator import Coordinator, Prepared
     from braid.runtime.files import Shelf
     from braid.state.names import NameList
@@ -69,10 +71,14 @@ class Run:
     """A query that has been started."""
 
     def __init__(
-        self, journal: Journal, close: Callable[[], None], clean_up: Callable[[], None]
+        self,
+        journal: Journal,
+        close: Callable[[], None],
+        clean_up: Callable[[], None],
+        change_plan: Callable[[str], None],
     ) -> None:
         """Follow the events of `journal`; `close` lets go of what the run holds."""
-        self._clean_up = clean_up
+        self._clean_up, self._change_plan = clean_up, change_plan
         self._journal = journal
         self._close = close
         self._progress = Progress()
@@ -123,6 +129,10 @@ class Run:
         """Have the results made that groups on disk owe, from the next batch on."""
         self._clean_up()
 
+    def migrate(self, plan: str) -> None:
+        """Have the plan changed to another, such as "((a b) c)", from the next batch on."""
+        self._change_plan(plan)
+
     def stop(self) -> None:
         """End the run after the batch at hand; it can be continued from its checkpoint."""
         assert self._feed is not None, "a run has a feed from its start"
@@ -152,11 +162,11 @@ class FolderFeed:
         self,
         shelf: Shelf,
         names: NameList,
-        read: Callable[[Mapping[str, list[str]]], DataFrame],
+        read: Callable[[Mapping[str, list[str]], JoinPlan], DataFrame],
         coordinator: Coordinator,
         spark: SparkSession,
     ) -> None:
-        """Start reading; `read` makes the wire's rows of some files."""
+        """Start reading; `read` makes a plan's wire rows of some files."""
         self._shelf, self._names = shelf, names
         self._read, self._coordinator, self._spark = read, coordinator, spark
         self._stopping = threading.Event()
@@ -188,7 +198,7 @@ class FolderFeed:
         return taken, ahead.submit(self._prepare, taken)
 
     def _prepare(self, taken: Mapping[str, list[str]]) -> Prepared:
-        return self._coordinator.prepare(self._read(taken))
+        return self._coordinator.prepare(partial(self._read, taken))
 
     def wait(self, timeout_s: float | None) -> bool:
         """Wait for the thread; a failure in it is raised here."""
@@ -210,22 +220,38 @@ class SparkFeed:
 
     Sources may fall silent while groups move. Rows that wait for them must not wait for more
     rows to come, so the feed brings a batch without rows then.
+
+    Spark brings rows in the form of one plan. When the plan changes, its query is ended before
+    the next batch, and another one goes on where it was.
     """
 
     def __init__(
-        self, writer: DataStreamWriter, coordinator: Coordinator, spark: SparkSession
+        self,
+        writer: Callable[[JoinPlan], DataStreamWriter],
+        coordinator: Coordinator,
+        spark: SparkSession,
     ) -> None:
-        """Start the query."""
-        self._coordinator, self._spark = coordinator, spark
+        """Start the query; `writer` makes one for a plan."""
+        self._writer, self._coordinator, self._spark = writer, coordinator, spark
         self._at_work = threading.Lock()
         self._stopping = False
         self._failure: Exception | None = None
         coordinator.relocation.on_arrival = self._on_arrival
-        self._query = writer.foreachBatch(self._on_batch).start()
+        self._begin()
+        self._thread = threading.Thread(target=self._follow, name="braid", daemon=True)
+        self._thread.start()
+
+    def _begin(self) -> None:
+        self._plan = self._coordinator.plan
+        self._query = self._writer(self._plan).foreachBatch(self._on_batch).start()
+
+    @property
+    def _is_outdated(self) -> bool:
+        return self._plan is not self._coordinator.plan
 
     def _on_batch(self, rows: DataFrame, number: int) -> None:
         with self._at_work:
-            if self._stopping:
+            if self._stopping or self._is_outdated:
                 # Returning would tell Spark that the batch is done.
                 raise BraidError(f"stopped before batch {number}")
             try:
@@ -249,29 +275,37 @@ class SparkFeed:
             self._failure = failure
             self._query.stop()
 
-    def wait(self, timeout_s: float | None) -> bool:
-        """Wait for Spark's query; what ended it is raised here."""
+    def _follow(self) -> None:
+        """See to Spark's queries, one after the other, until there is nothing more to do."""
         try:
-            if timeout_s is None:
-                self._query.awaitTermination()
-            # Spark takes fractions of a second, whatever its types say.
-            elif not self._query.awaitTermination(max(timeout_s, 0.001)):  # type: ignore[arg-type]
-                return False
+            while self._has_ended_well() and self._is_outdated:
+                with self._at_work:
+                    if not self._stopping:
+                        self._begin()
             with self._at_work:
                 if not self._stopping and self._failure is None:
                     self._coordinator.end(self._spark)
                 self._stopping = True
-            if self._failure is not None:
-                raise self._failure
-            return True
+        except Exception as failure:
+            self._failure = failure
+
+    def _has_ended_well(self) -> bool:
+        """Wait for Spark's query; whether it ended because it came to its end, or had to."""
+        try:
+            self._query.awaitTermination()
         except Exception as fault:
-            if self._failure is not None:
-                raise self._failure from None
-            if self._stopping:
-                return True
-            reason = explain_fault(fault)
-            error = reason if isinstance(reason, BraidError) else BraidError(reason)
-            raise error from fault
+            if self._failure is None and not self._stopping and not self._is_outdated:
+                reason = explain_fault(fault)
+                self._failure = reason if isinstance(reason, BraidError) else BraidError(reason)
+                self._failure.__cause__ = fault
+        return self._failure is None and not self._stopping
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Wait until it has ended; what ended it is raised here."""
+        self._thread.join(timeout_s)
+        if self._failure is not None and not self._thread.is_alive():
+            raise self._failure
+        return not self._thread.is_alive()
 
     def stop(self) -> None:
         """Stop Spark's query between two batches; it would cut one off in the middle."""

@@ -55,7 +55,9 @@ def shown(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 
     def show(*events: Event, before: tuple[Event, ...] = ()) -> str:
         journal = Journal()
-        run = Run(journal, close=lambda: None, clean_up=lambda: None)
+        run = Run(
+            journal, close=lambda: None, clean_up=lambda: None, change_plan=lambda _: None
+        )
         for event in before:
             journal.add(event)
         with RunView(run):
@@ -118,7 +120,9 @@ def test_on_a_terminal_a_bar_shows_how_far_a_clean_up_is(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")
     journal = Journal()
-    with RunView(Run(journal, close=lambda: None, clean_up=lambda: None)):
+    with RunView(
+        Run(journal, close=lambda: None, clean_up=lambda: None, change_plan=lambda _: None)
+    ):
         for event in (BATCH, CleanedUp(8, 0, 0, 3, 7, 4000), CleanedUp(9, 0, 0, 3, 7, 1000)):
             journal.add(event)
     last = capsys.readouterr().err.rpartition("clean-up")[2]

@@ -1,0 +1,179 @@
+"""Changing the plan of a running query: `braid.migrate` knows how, here is when.
+
+One change at a time; others wait for it. A change begins between two batches in which nothing
+moves, waits or is owed, for all of that is named by the places that it has in a plan: so once
+one is wanted, no group is sent away or pushed out by itself any more, and what is owed is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from braid.events import Migrated
+from braid.migrate import Way, adopted, begun, ended, is_over, obstacle, way_of
+from braid.model.errors import BraidError
+from braid.model.failpoints import reach
+from braid.plan.shape import read_shape, show_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from braid.join.plan import JoinPlan
+    from braid.state.commit import Commit
+
+AUTO = "auto"
+WAYS = (AUTO, *(way.value for way in Way))
+_FIRST_SLICE = 1 / 16  # of the groups, as nobody knows how long they take
+_MOST_GROWTH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Another plan, from a batch on, and how to get there."""
+
+    plan: str
+    way: str = AUTO
+    reason: str = "asked for"
+    batch: int = 0
+
+
+@dataclass(slots=True)
+class Migration:
+    """All changes of plan of a run; a batch takes at most about `pause_ms` longer for one."""
+
+    plan: JoinPlan
+    pause_ms: float
+    way: str = AUTO
+    _wishes: list[Wish] = field(default_factory=list, init=False)
+    _reason: str = field(default="", init=False)
+    _usual_ms: float = field(default=0.0, init=False)
+    _slice: float = field(default=0.0, init=False)
+
+    def ask(self, wish: Wish) -> None:
+        """Have the plan changed, once no other change is under way."""
+        if wish.way not in WAYS:
+            raise BraidError(
+                f"unknown way to change a plan {wish.way!r}", hint=f"one of {', '.join(WAYS)}"
+            )
+        aliases = [stream.alias for stream in self.plan.query.streams]
+        text = show_shape(read_shape(self.plan.query, wish.plan), aliases)
+        self._wishes.append(replace(wish, plan=text))
+        self._wishes.sort(key=lambda each: each.batch)
+
+    def change_to(self, plan: str) -> None:
+        """Have the plan changed in the way that the run was started with."""
+        self.ask(Wish(plan, self.way))
+
+    def is_wanted(self, commit: Commit) -> bool:
+        """Whether the plan changes, or is about to."""
+        return commit.change is not None or self._due(commit) is not None
+
+    def _due(self, commit: Commit) -> Wish | None:
+        due = (wish for wish in self._wishes if wish.batch <= commit.batch + 1)
+        return next(due, None)
+
+    def after(self, commit: Commit, elapsed_ms: float) -> Iterator[Commit | Migrated]:
+        """What the next batch starts from, by which plan, and what that means."""
+        if commit.change is not None:
+            yield from self._carried_on(commit, elapsed_ms)
+            return
+        self._usual_ms = elapsed_ms
+        wish = self._due(commit)
+        if wish is None or commit.owes or any(commit.generations):
+            return
+        self._wishes.remove(wish)
+        yield from self._begin(commit, wish)
+
+    def _begin(self, commit: Commit, wish: Wish) -> Iterator[Commit | Migrated]:
+        (old,) = self.plan.texts
+        if wish.plan == old:
+            yield self._event(commit, "refused", wish.way, old, old, "it is the plan already")
+            return
+        both = self.plan.replanned([old, wish.plan])
+        _, fresh = adopted(commit, self.plan, both)
+        ways = list(Way) if wish.way == AUTO else [Way(wish.way)]
+        obstacles = {way: obstacle(both, fresh, way) for way in ways}
+        way = next((way for way in ways if not obstacles[way]), None)
+        if way is None:
+            why = "; ".join(f"by {way.value}: {text}" for way, text in obstacles.items())
+            yield self._event(commit, "refused", wish.way, old, wish.plan, why)
+            return
+        self._reason, self._slice = wish.reason, max(1.0, both.groups * _FIRST_SLICE)
+        start = begun(commit, self.plan, both, way)
+        second = {s for s in range(len(both.rounds.states)) if self._is_new(both, s)}
+        numbers = {"states": float(len(second)), "states_kept": float(len(second - fresh))}
+        yield self._event(commit, "start", way.value, old, wish.plan, wish.reason, numbers)
+        self.plan = both
+        reach("change begun", commit.batch + 1)
+        if is_over(start, both):
+            yield from self._end(start)
+        else:
+            yield self._with_slice(start)
+
+    @staticmethod
+    def _is_new(both: JoinPlan, state: int) -> bool:
+        """Whether a state is the second plan's."""
+        cluster = both.rounds.spaces[both.rounds.states[state].space].cluster
+        return cluster is not None and both.rounds.tree_of(cluster) == 1
+
+    def _carried_on(self, commit: Commit, elapsed_ms: float) -> Iterator[Commit | Migrated]:
+        if is_over(commit, self.plan):
+            yield from self._end(commit)
+            return
+        assert commit.change is not None, "asked for before"
+        if commit.change.fills:
+            longer_ms = max(1.0, elapsed_ms - self._usual_ms)
+            growth = min(_MOST_GROWTH, self.pause_ms / longer_ms)
+            self._slice = max(1.0, self._slice * growth)
+            yield self._step(commit, "fill", {"groups": commit.change.filled})
+        yield self._with_slice(commit)
+
+    def _with_slice(self, commit: Commit) -> Commit:
+        """A record whose next batch fills some more groups."""
+        assert commit.change is not None, "asked for before"
+        if not commit.change.fills:
+            return commit
+        filling = min(self.plan.groups, commit.change.filled + round(self._slice))
+        return replace(commit, change=replace(commit.change, filling=filling))
+
+    def _end(self, commit: Commit) -> Iterator[Commit | Migrated]:
+        new = self.plan.replanned(self.plan.texts[1:])
+        yield self._step(commit, "end", {})
+        finished = ended(commit, self.plan, new)
+        self.plan = new
+        reach("change ended", commit.batch + 1)
+        yield finished
+
+    def _step(self, commit: Commit, step: str, numbers: dict[str, float]) -> Migrated:
+        assert commit.change is not None, "asked only of a change"
+        old, new = self.plan.texts
+        way = way_of(commit.change).value
+        return self._event(commit, step, way, old, new, self._reason, numbers)
+
+    def _event(
+        self,
+        commit: Commit,
+        step: str,
+        way: str,
+        old: str,
+        new: str,
+        reason: str,
+        numbers: dict[str, float] | None = None,
+    ) -> Migrated:
+        return Migrated(commit.batch, step, way, old, new, reason, numbers or {})
+
+
+def parse_wish(text: str, way: str) -> Wish:
+    """Read "BATCH:PLAN".
+
+    >>> parse_wish("12:((a b) c)", "auto")
+    Wish(plan='((a b) c)', way='auto', reason='asked for', batch=12)
+    """
+    batch, colon, plan = text.partition(":")
+    if not colon or not batch.strip().isdecimal():
+        raise BraidError(
+            f"cannot read {text!r} as a change of plan",
+            hint='write a batch and a plan, such as "12:((a b) c)"',
+        )
+    return Wish(plan.strip(), way, batch=int(batch))

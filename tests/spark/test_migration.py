@@ -1,0 +1,113 @@
+"""Plans that change while they run, through Spark: exact results, and every step to be seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import braid
+from braid.model.errors import BraidError
+from tests.spark.hostile import Hostile
+from tests.spark.kill_workloads import GROUPS, LATENESS_S, ONE_KEY, STREAMS, TREE
+from tests.spark.test_overflow import FILES, Place
+from tests.spark.test_streaming import wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from tests.spark.kill_workloads import Workload
+
+pytestmark = pytest.mark.spark
+
+
+def steps(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(e["step"], e["new"]) for e in events if e["event"] == "migrate"]
+
+
+@pytest.mark.parametrize("workload", [ONE_KEY, TREE, GROUPS], ids=lambda w: w.name)
+@pytest.mark.parametrize("way", ["moving-state", "parallel-track", "auto"])
+def test_results_are_exact_through_changes_of_plan(
+    spark: SparkSession, tmp_path: Path, workload: Workload, way: str
+) -> None:
+    place = Place(tmp_path, workload)
+    place.arrive(range(FILES))
+    plans = ["2:(a (b c))", "4:(a b c)", "5:((a b) c)"]
+    events = place.run(workers=2, migrate_at=plans, migration=way)
+    place.check()
+    seen = [step for step, _ in steps(events)]
+    assert "start" in seen or workload is not ONE_KEY
+    assert seen.count("end") <= seen.count("start")
+
+
+@pytest.mark.parametrize("overflow", ["probe", "defer"])
+def test_results_are_exact_though_groups_are_pushed_out_and_moved_in_between(
+    spark: SparkSession, tmp_path: Path, overflow: str
+) -> None:
+    place = Place(tmp_path, ONE_KEY)
+    place.arrive(range(FILES))
+    plans = ["2:(a (b c))", "5:((a c) b)"]
+    events = place.run(
+        workers=3, memory="16KB", overflow=overflow, strategy=Hostile(3), migrate_at=plans
+    )
+    place.check()
+    assert "start" in [step for step, _ in steps(events)]
+
+
+def test_a_run_is_continued_with_the_plan_that_it_came_to(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    place = Place(tmp_path, ONE_KEY)
+    place.arrive(range(4))
+    events = place.run(workers=2, migrate_at=["1:(a (b c))"])
+    assert steps(events)[-1] == ("end", "(a (b c))")
+    place.arrive(range(4, FILES))
+    events = place.run(workers=1)
+    assert next(e for e in events if e["event"] == "started")["plan"] == "(a (b c))"
+    place.check()
+
+
+def test_frames_go_on_through_changes_that_are_asked_for(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    place = Place(tmp_path, ONE_KEY)
+    place.arrive(range(2))
+    frames = {
+        stream: spark.readStream.schema(spark.read.parquet(f"{tmp_path}/{stream}").schema)
+        .option("maxFilesPerTrigger", 1)
+        .parquet(f"{tmp_path}/{stream}")
+        for stream in STREAMS
+    }
+    lateness = f"{LATENESS_S} seconds"
+    query = braid.query(ONE_KEY.query, event_time="ts", lateness=lateness, **frames)
+    sink = braid.sinks.parquet(tmp_path / "out")
+    run = query.start(checkpoint=tmp_path / "checkpoint", sink=sink, workers=2, groups=8)
+    for files, plan in ((range(2, 4), "(a (b c))"), (range(4, FILES), "((a c) b)")):
+        wait_until(lambda: run.progress.batches >= files.start, run)
+        run.migrate(plan)
+        place.arrive(files)
+        wait_until(lambda: ("end", plan) in steps(run.events()), run)
+    wait_until(lambda: run.progress.input_rows == 3 * FILES * place.input.rows, run)
+    run.stop()
+    place.check()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"migrate_at": ["soon:(a b c)"]}, "cannot read 'soon:"),
+        ({"migrate_at": ["2:(a b d)"]}, "names 'd', which is no stream"),
+        ({"migrate_at": ["2:(a b)"]}, "lacks the stream 'c'"),
+        ({"migrate_at": ["2:(a b c)"], "migration": "by foot"}, "by foot"),
+    ],
+)
+def test_bad_wishes_are_named(
+    spark: SparkSession, tmp_path: Path, options: dict[str, Any], words: str
+) -> None:
+    place = Place(tmp_path, ONE_KEY)
+    place.arrive(range(1))
+    with pytest.raises(BraidError, match=words):
+        place.start(**options)
+    assert not (tmp_path / "checkpoint").exists()
