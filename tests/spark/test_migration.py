@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -69,6 +70,14 @@ def test_a_run_is_continued_with_the_plan_that_it_came_to(
     place.check()
 
 
+def has_taken(run: braid.Run, batches: int) -> bool:
+    return run.progress.batches >= batches
+
+
+def has_changed_to(run: braid.Run, plan: str) -> bool:
+    return ("end", plan) in steps(run.events())
+
+
 def test_frames_go_on_through_changes_that_are_asked_for(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -84,11 +93,11 @@ def test_frames_go_on_through_changes_that_are_asked_for(
     query = braid.query(ONE_KEY.query, event_time="ts", lateness=lateness, **frames)
     sink = braid.sinks.parquet(tmp_path / "out")
     run = query.start(checkpoint=tmp_path / "checkpoint", sink=sink, workers=2, groups=8)
-    for files, plan in ((range(2, 4), "(a (b c))"), (range(4, FILES), "((a c) b)")):
-        wait_until(lambda: run.progress.batches >= files.start, run)
+    for first, last, plan in ((2, 4, "(a (b c))"), (4, FILES, "((a c) b)")):
+        wait_until(partial(has_taken, run, first), run)
         run.migrate(plan)
-        place.arrive(files)
-        wait_until(lambda: ("end", plan) in steps(run.events()), run)
+        place.arrive(range(first, last))
+        wait_until(partial(has_changed_to, run, plan), run)
     wait_until(lambda: run.progress.input_rows == 3 * FILES * place.input.rows, run)
     run.stop()
     place.check()

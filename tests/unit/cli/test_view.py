@@ -49,6 +49,11 @@ BATCH = BatchDone(
 )
 
 
+def silent_run(journal: Journal) -> Run:
+    """A run of which there are events, and nothing else."""
+    return Run(journal, close=lambda: None, clean_up=lambda: None, change_plan=lambda _: None)
+
+
 @pytest.fixture
 def shown(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """What a view without a terminal writes about events; it misses those `before` it."""
