@@ -61,10 +61,10 @@ def test_a_run_is_continued_with_the_plan_that_it_came_to(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     place = Place(tmp_path, ONE_KEY)
-    place.arrive(range(4))
-    events = place.run(workers=2, migrate_at=["1:(a (b c))"])
+    place.arrive(range(5))
+    events = place.run(workers=2, migrate_at=["1:(a (b c))"], migration_pause="1 minute")
     assert steps(events)[-1] == ("end", "(a (b c))")
-    place.arrive(range(4, FILES))
+    place.arrive(range(5, FILES))
     events = place.run(workers=1)
     assert next(e for e in events if e["event"] == "started")["plan"] == "(a (b c))"
     place.check()
