@@ -1,7 +1,9 @@
 """Braid: continuous multi-way stream joins on Spark that adapt while they run."""
 
+from braid import optimize
 from braid.cql.fluent import Draft, stream
 from braid.model.errors import BraidError, CheckpointError, QueryError
+from braid.model.join_graph import JoinGraph
 from braid.runtime import sinks
 from braid.runtime.files import files
 from braid.runtime.query import ContinuousQuery, query
@@ -15,10 +17,12 @@ __all__ = [
     "CheckpointError",
     "ContinuousQuery",
     "Draft",
+    "JoinGraph",
     "Progress",
     "QueryError",
     "Run",
     "files",
+    "optimize",
     "query",
     "session",
     "sinks",

@@ -6,6 +6,7 @@ order in which rows of the first probe them. Children without an order get one f
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from braid.model.errors import BraidError
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from braid.plan.rounds import Orders
 
+_QUOTED = re.compile(r"(`[^`]*`)")
 _FORM = 'write orders as "a: b c; b: a c": a stream, and the others as it probes them'
 
 
@@ -27,10 +29,10 @@ def parse_orders(text: str, tree: Tree, aliases: Sequence[str]) -> Orders:
     """
     orders: dict[Tree, tuple[Tree, ...]] = {}
     siblings = {child: join for join in joins(tree) for child in join.children}
-    for entry in filter(str.strip, text.split(";")):
-        who, colon, whom = entry.partition(":")
+    for entry in filter(str.strip, _parted(text, ";")):
+        who, *whom = _parted(entry, ":")
         first = parse_nodes(who, aliases, f"the order {entry.strip()!r}")
-        if not colon or len(first) != 1:
+        if len(whom) != 1 or len(first) != 1:
             raise BraidError(f"{entry.strip()!r} is no probe order", hint=_FORM)
         (origin,) = first
         join = siblings.get(origin)
@@ -42,8 +44,22 @@ def parse_orders(text: str, tree: Tree, aliases: Sequence[str]) -> Orders:
             )
         if origin in orders:
             raise BraidError(f"{who.strip()} has two probe orders", hint="give it one")
-        orders[origin] = _checked(entry.strip(), origin, join, whom, aliases)
+        orders[origin] = _checked(entry.strip(), origin, join, whom[0], aliases)
     return orders
+
+
+def _parted(text: str, mark: str) -> list[str]:
+    """Text split at a mark, but not within quoted names.
+
+    >>> _parted("`a;b`; c", ";")
+    ['`a;b`', ' c']
+    """
+    parts = [""]
+    for place, piece in enumerate(_QUOTED.split(text)):
+        first, *others = [piece] if place % 2 else piece.split(mark)
+        parts[-1] += first
+        parts += others
+    return parts
 
 
 def _checked(

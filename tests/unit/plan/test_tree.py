@@ -76,6 +76,12 @@ def test_orders_name_streams_and_joins_as_the_plan_has_them() -> None:
     assert parse_orders(show_orders(orders, NAMES), TREE, NAMES) == orders
 
 
+def test_names_in_orders_may_have_the_marks_between_orders() -> None:
+    names = ["a;b", "c: d", "`;`", "e"]
+    orders = {2: (3, Join((0, 1))), 0: (1,), 1: (0,)}
+    assert parse_orders(show_orders(orders, names), TREE, names) == orders
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -87,6 +93,8 @@ def test_orders_name_streams_and_joins_as_the_plan_has_them() -> None:
         ("c: d (a b); c: (a b) d", "two probe orders"),
         ("x: a", "no stream of the query"),
         ("a c: d", "is no probe order"),
+        ("a: b: c", "is no probe order"),
+        ("`a: b", "closing `"),
     ],
 )
 def test_an_order_that_makes_no_sense_is_refused_with_the_reason(text: str, told: str) -> None:

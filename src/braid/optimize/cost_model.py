@@ -1,0 +1,103 @@
+"""What the operations of a join cost; how often a plan does them is in `estimate`.
+
+Costs are in the unit that their constants are in. By default every operation counts 1, and a
+plan's CPU is operations per unit of time. `braid.runtime.calibrate` measures the constants in
+seconds: CPU is then the number of cores that a plan keeps busy.
+
+Both models are linear in the rows that probe and in those that are found. So under either one,
+the best order of a join's probes is the one that makes the fewest rows on the way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braid.model.errors import BraidError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+Amount = TypeVar("Amount", float, NDArray[np.float64])
+"""A number, or one for each of many plans."""
+
+
+class CostModel(Protocol):
+    """The costs of rows that come into a join; never less than 0."""
+
+    def keep(self, rows: Amount, /) -> Amount:
+        """The cost of inserting rows into a state, and of purging them in their time."""
+        ...
+
+    def probe(self, rows: Amount, matches: Amount, /) -> Amount:
+        """The cost of rows that probe, and find so many matches in all; linear in both."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NestedLoops:
+    """The dissertation's model: C_i and C_d for a row that is kept, C_j for a pair that joins.
+
+    As in its equations, C_j is paid for pairs that fulfil the predicate only. Looking at the
+    others costs nothing here, whatever the name promises.
+    """
+
+    insert: float = 1.0
+    delete: float = 1.0
+    join: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse constants that are no costs."""
+        _check_constants(self)
+
+    def keep(self, rows: Amount, /) -> Amount:
+        """C_i + C_d for each row."""
+        return rows * (self.insert + self.delete)
+
+    def probe(self, rows: Amount, matches: Amount, /) -> Amount:
+        """C_j for each match."""
+        return matches * self.join
+
+
+@dataclass(frozen=True, slots=True)
+class IndexProbes:
+    """Equi-joins as the engine executes them: a search in sorted runs, then the matches.
+
+    The search costs each row that probes, whether it finds anything or not; how large the state
+    is hardly matters. So many fruitless probes, which `NestedLoops` gives away, have a price.
+    """
+
+    insert: float = 1.0
+    purge: float = 1.0
+    search: float = 1.0
+    match: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse constants that are no costs."""
+        _check_constants(self)
+
+    def keep(self, rows: Amount, /) -> Amount:
+        """Inserting and purging each row."""
+        return rows * (self.insert + self.purge)
+
+    def probe(self, rows: Amount, matches: Amount, /) -> Amount:
+        """A search for each row that probes, and what each match costs."""
+        return rows * self.search + matches * self.match
+
+
+MODELS: Mapping[str, Callable[[], CostModel]] = {
+    "nested-loops": NestedLoops,
+    "index": IndexProbes,
+}
+
+
+def _check_constants(model: NestedLoops | IndexProbes) -> None:
+    for name in model.__slots__:
+        value = getattr(model, name)
+        if not 0 <= value < float("inf"):
+            raise BraidError(
+                f"the cost {name!r} is {value!r}", hint="costs are finite and not below 0"
+            )

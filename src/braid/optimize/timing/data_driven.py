@@ -1,0 +1,50 @@
+"""`data`: optimize when the statistics have changed, but not all the time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from braid.optimize.checks import require_number
+from braid.optimize.timing.contract import Decision
+
+if TYPE_CHECKING:
+    from braid.optimize.timing.statistics import DataStatistics, Situation
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataDriven:
+    """Optimize if any number has changed by `threshold` of itself since the last time.
+
+    At least `interval_ms` pass between two times, unless `eager`. The first time is when the
+    first interval is over, as the plan was made without any statistics.
+    """
+
+    interval_ms: float = 60_000
+    threshold: float = 0.5
+    eager: bool = False
+    optimized_ms: float | None = field(default=None, metadata={"memory": True})
+    basis: DataStatistics | None = field(default=None, metadata={"memory": True})
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        require_number("interval_ms", self.interval_ms)
+        require_number("threshold", self.threshold, 0, 1)
+
+    def decide(self, situation: Situation, /) -> tuple[DataDriven, Decision]:
+        """Optimize when the interval is over and the change is large enough."""
+        if self.optimized_ms is None:
+            started = replace(self, optimized_ms=situation.elapsed_ms)
+            return started, Decision(False, "statistics have only begun")
+        passed_ms = situation.elapsed_ms - self.optimized_ms
+        change, which = (
+            (1.0, "") if self.basis is None else situation.data.change_since(self.basis)
+        )
+        numbers = {"passed_ms": passed_ms, "change": change, "threshold": self.threshold}
+        if passed_ms < self.interval_ms and not self.eager:
+            return self, Decision(False, "the interval is not over", numbers)
+        if change < self.threshold:
+            return self, Decision(False, "statistics have hardly changed", numbers)
+        after = replace(self, optimized_ms=situation.elapsed_ms, basis=situation.data)
+        reason = f"{which} has changed" if which else "the plan was made without statistics"
+        return after, Decision(True, reason, numbers)
