@@ -1,13 +1,13 @@
-"""Processes die while groups are pushed out, cleaned up or moved: results stay exact."""
+"""Processes die while groups are pushed out or moved, or plans change: results stay exact."""
 
 from __future__ import annotations
 
 import pytest
 
-from braid.model.failpoints import MOVE_STEPS, OVERFLOW_STEPS
+from braid.model.failpoints import CHANGE_STEPS, MOVE_STEPS, OVERFLOW_STEPS
 from tests.spark.kill_harness import Job
 from tests.spark.kill_workloads import GROUPS, ONE_KEY, WORKLOADS
-from tests.spark.test_kills import IS_CAMPAIGN, named, spark_home
+from tests.spark.test_kills import IS_CAMPAIGN, spark_home
 
 pytestmark = [pytest.mark.spark, pytest.mark.kills, pytest.mark.usefixtures("quick_starts")]
 
@@ -17,17 +17,20 @@ TIGHT = (
     *("--strategy", "spill-only", "--memory", "16KB", "--overflow", "defer"),
     *("--cleanup", "idle", "--groups", "32"),
 )
+CHANGING = ("--migrate-at", "2:(a (b c))", "--migrate-at", "9:(a b c)")
+
+
+MOVING = (*RESTLESS, "--assign", "0.9,0.1")
+CASES = [
+    *((workload, MOVE_STEPS, MOVING) for workload in (WORKLOADS if IS_CAMPAIGN else [ONE_KEY])),
+    *((workload, OVERFLOW_STEPS, TIGHT) for workload in (WORKLOADS if IS_CAMPAIGN else [])),
+    (ONE_KEY, CHANGE_STEPS, CHANGING),
+]
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("workload", WORKLOADS if IS_CAMPAIGN else (ONE_KEY,), ids=named)
 @pytest.mark.parametrize(
-    ("steps", "options"),
-    [
-        (MOVE_STEPS, (*RESTLESS, "--assign", "0.9,0.1")),
-        pytest.param(OVERFLOW_STEPS, TIGHT, marks=CAMPAIGN_ONLY),
-    ],
-    ids=["move", "spill"],
+    ("workload", "steps", "options"), CASES, ids=[f"{c[0].name}-{c[1][0]}" for c in CASES]
 )
 def test_a_driver_killed_at_every_step_loses_and_doubles_nothing(
     tmp_path, workload, steps, options

@@ -65,7 +65,8 @@ def test_a_run_is_continued_with_the_plan_that_it_came_to(
     events = place.run(workers=2, migrate_at=["1:(a (b c))"], migration_pause="1 minute")
     assert steps(events)[-1] == ("end", "(a (b c))")
     place.arrive(range(5, FILES))
-    events = place.run(workers=1)
+    events = place.run(workers=1, migrate_at=["1:(a (b c))"])
+    assert steps(events) == [], "it is there already"
     assert next(e for e in events if e["event"] == "started")["plan"] == "(a (b c))"
     place.check()
 

@@ -61,6 +61,13 @@ class Migration:
         self._wishes.append(replace(wish, plan=text))
         self._wishes.sort(key=lambda each: each.batch)
 
+    def resume(self, commit: Commit) -> None:
+        """Go on from a record; of wishes for batches before, only the last is still one."""
+        self.plan = self.plan.replanned(commit.plans)
+        past = [wish for wish in self._wishes if wish.batch <= commit.batch]
+        done = past if past and past[-1].plan == commit.plans[-1] else past[:-1]
+        self._wishes = [wish for wish in self._wishes if wish not in done]
+
     def change_to(self, plan: str) -> None:
         """Have the plan changed in the way that the run was started with."""
         self.ask(Wish(plan, self.way))

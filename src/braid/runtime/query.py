@@ -268,7 +268,7 @@ class ContinuousQuery:
         opened = Checkpoint.open(folder, _identity(laid), _first_commit(laid, workers, shares))
         try:
             _check_plan(folder, opened.last_commit(), laid, given=(plan, order) != (None, None))
-            course.plan = laid.replanned(opened.last_commit().plans)
+            course.resume(opened.last_commit())
             options = course, opened, sink, workers, late, events, available_now
             return self._start(*options, settings, Pacing(skew_buffer))
         except BaseException:
