@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from braid.join.chores import Chores
+from braid.join.chores import Chores, Share
 from braid.plan.tree import all_trees, default_tree
 from braid.state.runs import ranges_of
 from tests.engine import Engine
@@ -40,7 +40,7 @@ def random_chores(chance: Random, plan: JoinPlan, defers: bool, memory: int | No
         spill=spill,
         clean_bytes=chance.choice([0, 0, 1, 200, ALL]),
         memory_bytes=memory,
-        most_rows=chance.choice([None, 0, 1, 3, 10]),
+        share=chance.choice([None, *map(Share, (0, 1, 3, 10)), Share(9, 2, {0: {0: 5.0}})]),
         may_wait=True,
     )
 
@@ -130,7 +130,7 @@ def test_the_random_cases_push_out_owe_and_move(style: str) -> None:
     # Or the law above would say nothing.
     seen = []
 
-    @settings(SLOW, max_examples=12, database=None, derandomize=True)
+    @settings(SLOW, max_examples=24, database=None, derandomize=True)
     @given(case=cases(styles=[style], most_batches=8), seed=st.integers(0, 2**32))
     def run(case: Case, seed: int) -> None:
         chance = Random(seed)

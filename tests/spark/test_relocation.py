@@ -11,6 +11,7 @@ import pytest
 import braid
 from braid.adapt.proposal import Relocate
 from braid.adapt.strategy import STRATEGIES, parameters_of
+from braid.join.chores import Share
 from braid.runtime.pacing import Pacing
 from braid.runtime.relocation import Stage
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN
@@ -150,7 +151,7 @@ def test_rows_that_wait_for_groups_do_not_wait_for_more_rows_to_come(
 def test_results_are_exact_though_rows_wait_for_busy_workers(
     spark: SparkSession, tmp_path: Path, workload: Workload, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Pacing, "most_rows", lambda self, worker: 100 + 300 * worker)
+    monkeypatch.setattr(Pacing, "share", lambda self, worker: Share(100 + 300 * worker))
     place = Place(tmp_path, workload)
     place.arrive(range(FILES))
     events = place.run(workers=2, skew_buffer=100)

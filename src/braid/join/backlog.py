@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from braid.join.worker import Step
     from braid.state.log import LogFile
 
-_LEAST_SECTION = 1000  # rows; what is let go is let go a section at a time
+_LEAST_SECTION = 100  # rows; what is let go is let go a section at a time
+_PIECE = 0.1  # of what a worker may join in a batch
 
 
 class Backlog:
@@ -53,41 +54,56 @@ class Backlog:
         arrived, space = self.arrived[number], self.ports[number].space
         before = [each for each in self._before if each.port == number]
         paused = marked(self.step.paused.get(space, ()), len(owned))
-        most = share = self._most(number)
-        if not before and not paused.any() and arrived.num_rows <= most:
+        weights = self._weights(space, len(owned))
+        most = self._most(number)
+        active = of_groups(arrived, ~paused)
+        joins = evenly(hashes_of(active), weights, most)
+        if not before and joins.all() and active.num_rows == arrived.num_rows:
             return arrived
-        ready = []
-        for each in before:
+        ready = [_filtered(active, joins)]
+        most -= _weight(ready[0], weights)
+        for place, each in enumerate(before):
             section, free = each.section, each.section.counting(owned & ~paused)
             stay = section.counting(owned)
-            if free.any() and most > 0:
+            # The oldest go in any case, or they might wait for ever.
+            if free.any() and (most > 0 or not place):
                 rows = of_groups(read_section(self.log.path.parent, section), free)
                 ready.append(rows)
-                most -= rows.num_rows
+                most -= _weight(rows, weights)
                 stay &= paused
             if stay.any():
                 self.waiting.append(replace(each, section=section.lacking(~stay)))
-        active = of_groups(arrived, ~paused)
-        joins = evenly(hashes_of(active), len(owned), max(0, most))
-        ready.append(_filtered(active, joins))
-        surplus = _filtered(active, ~joins)
-        self.held_rows += surplus.num_rows
-        length = max(_LEAST_SECTION, share)
-        for first in range(0, surplus.num_rows, length):
-            self._hold(number, surplus.slice(first, length))
+        self._hold_surplus(number, _filtered(active, ~joins), weights)
         self._hold(number, of_groups(arrived, paused))
         ready = [rows for rows in ready if rows.num_rows]
         return merge_rows(ready) if ready else arrived.slice(0, 0)
 
-    def _most(self, number: int) -> int:
-        """How many rows may join that come by a port: its part of what the worker may take."""
-        most, count = self.step.chores.most_rows, self._counts[number]
-        may_wait = self.step.plan.may_wait
-        if most is None or not may_wait(self.ports[number].space):
-            return count
+    def _weights(self, space: int, groups: int) -> NDArray[np.float64]:
+        """What a row of each group counts, in rows and results."""
+        share = self.step.chores.share
+        return np.ones(groups) if share is None else share.weights(space, groups)
+
+    def _most(self, number: int) -> float:
+        """How much may join that comes by a port: its part of what the worker may take."""
+        share, may_wait = self.step.chores.share, self.step.plan.may_wait
+        if share is None or not may_wait(self.ports[number].space):
+            return math.inf
         counted = zip(self._counts, self.ports, strict=True)
         total = sum(rows for rows, port in counted if may_wait(port.space))
-        return count if total <= most else math.ceil(count * most / total)
+        return share.most * self._counts[number] / max(1, total)
+
+    def _hold_surplus(
+        self, number: int, rows: pa.RecordBatch, weights: NDArray[np.float64]
+    ) -> None:
+        """Have rows wait that are too many, in pieces that a later batch may take."""
+        self.held_rows += rows.num_rows
+        share = self.step.chores.share
+        if not rows.num_rows or share is None:
+            return
+        usual = max(share.usual, _weight(rows, weights) / rows.num_rows)
+        length = max(_LEAST_SECTION, int(_PIECE * share.most / usual))
+        for first in range(0, rows.num_rows, length):
+            self._hold(number, rows.slice(first, length))
 
     def _hold(self, number: int, rows: pa.RecordBatch) -> None:
         if rows.num_rows:
@@ -95,21 +111,28 @@ class Backlog:
             self.waiting.append(Waiting(*where, log_rows(self.log, rows), self.step.low_us))
 
 
-def evenly(hashes: NDArray[np.uint64], groups: int, most: int) -> NDArray[np.bool_]:
-    """At most so many of some rows, sorted by hash: large groups give up what others have not.
+def evenly(
+    hashes: NDArray[np.uint64], weights: NDArray[np.float64], most: float
+) -> NDArray[np.bool_]:
+    """Some rows, sorted by hash, of so much weight: large groups give up what others have not.
 
-    >>> evenly(np.array([0, 1, 2, 3, 2**63], np.uint64), 2, 3)
+    >>> evenly(np.array([0, 1, 2, 3, 2**63], np.uint64), np.array([1.0, 1.0]), 3)
     array([ True,  True, False, False,  True])
     """
-    if len(hashes) <= most:
+    which = group_of(hashes, len(weights))
+    if float(weights[which].sum()) <= most:
         return np.ones(len(hashes), bool)
-    which = group_of(hashes, groups)
-    counts = np.bincount(which, minlength=groups)
-    place = np.arange(len(hashes)) - (np.cumsum(counts) - counts)[which]
-    order = np.argsort(place, kind="stable")  # every group's first row, then every second, …
+    counts = np.bincount(which, minlength=len(weights))
+    place = np.arange(1, len(hashes) + 1) - (np.cumsum(counts) - counts)[which]
+    # Every group's first row, then what each group has next that is no more of it in all.
+    order = np.argsort(place * weights[which], kind="stable")
     joins = np.zeros(len(hashes), bool)
-    joins[order[:most]] = True
+    joins[order] = np.cumsum(weights[which][order]) <= most
     return joins
+
+
+def _weight(rows: pa.RecordBatch, weights: NDArray[np.float64]) -> float:
+    return float(weights[group_of(hashes_of(rows), len(weights))].sum())
 
 
 def _filtered(rows: pa.RecordBatch, mask: NDArray[np.bool_]) -> pa.RecordBatch:

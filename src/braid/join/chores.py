@@ -5,11 +5,46 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
 Ranges = tuple[tuple[int, int], ...]
 """Half-open ranges of groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How much of a batch a worker may join, in rows and results.
+
+    A row counts as `usual`, with the results that rows have of late; one of a `heavy` group, by
+    space, as more.
+    """
+
+    most: float
+    usual: float = 1.0
+    heavy: Mapping[int, Mapping[int, float]] = field(default_factory=dict)
+
+    def weights(self, space: int, groups: int) -> NDArray[np.float64]:
+        """What a row of each group counts."""
+        weights = np.full(groups, self.usual)
+        for group, weight in self.heavy.get(space, {}).items():
+            weights[group] = weight
+        return weights
+
+    def to_json(self) -> list[Any]:
+        """The share as a JSON array."""
+        heavy = [[space, [*found.items()]] for space, found in self.heavy.items()]
+        return [self.most, self.usual, heavy]
+
+    @classmethod
+    def from_json(cls, data: list[Any]) -> Share:
+        """The inverse of `to_json`."""
+        most, usual, heavy = data
+        return cls(most, usual, {space: dict(found) for space, found in heavy})
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +55,7 @@ class Chores:
     groups that owe results while they have less than `clean_bytes` on disk, and at least one.
     With `counts`, the worker reports what each of its groups weighs and does. `firm` memory
     takes nothing beyond `memory_bytes`: as long as groups move, the worker cannot spill. It
-    joins no more than `most_rows` in a round; the others wait. As nobody knows beforehand where
+    joins no more than its `share` in a round; other rows wait. As nobody knows beforehand where
     rows will, all workers are told that some `may_wait`.
     """
 
@@ -30,7 +65,7 @@ class Chores:
     memory_bytes: int | None = None
     counts: bool = False
     firm: bool = False
-    most_rows: int | None = None
+    share: Share | None = None
     may_wait: bool = False
 
     def to_json(self) -> dict[str, Any]:
@@ -42,7 +77,7 @@ class Chores:
             "memory_bytes": self.memory_bytes,
             "counts": self.counts,
             "firm": self.firm,
-            "most_rows": self.most_rows,
+            "share": None if self.share is None else self.share.to_json(),
             "may_wait": self.may_wait,
         }
 
@@ -50,4 +85,5 @@ class Chores:
     def from_json(cls, data: dict[str, Any]) -> Chores:
         """The inverse of `to_json`."""
         spill = {space: tuple((a, b) for a, b in ranges) for space, ranges in data["spill"]}
-        return cls(**{**data, "spill": spill})
+        share = None if data["share"] is None else Share.from_json(data["share"])
+        return cls(**{**data, "spill": spill, "share": share})

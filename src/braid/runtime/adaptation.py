@@ -111,8 +111,9 @@ class Adaptation:
         return tuple(
             replace(
                 self._chores(worker, worker in moving, may_defer=not changes),
-                most_rows=None if changes else pacing.most_rows(worker),
+                share=None if changes else pacing.share(worker),
                 may_wait=pacing.buffer_rows is not None,
+                counts=self.is_active or pacing.buffer_rows is not None,
             )
             for worker in range(commit.workers)
         )
@@ -132,7 +133,6 @@ class Adaptation:
             spill={} if spill is None else {s: ranges_with(g) for s, g in spill.groups.items()},
             clean_bytes=self._clean_bytes(worker),
             memory_bytes=self.settings.memory_bytes,
-            counts=self.is_active,
             firm=is_bounded and is_moving,
         )
 

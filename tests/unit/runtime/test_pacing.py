@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
+import pytest
+
 from braid.events import Held
+from braid.join.chores import Share
+from braid.join.overflow import Loads
 from braid.join.report import Report
 from braid.runtime.pacing import Pacing
 from braid.state.commit import Commit, first_commit
@@ -48,23 +53,51 @@ def waiting(rows: int) -> Commit:
 def test_without_a_buffer_nobody_is_limited() -> None:
     pacing = Pacing(None)
     assert not list(pacing.after(COMMIT, [report(0, 10, 900), report(1, 10, 100)]))
-    assert pacing.most_rows(0) is None
+    assert pacing.share(0) is None
     assert not pacing.is_full(waiting(10**9))
 
 
-def test_a_slow_worker_may_take_what_it_can_join_in_the_time_of_the_others() -> None:
+def learnt(*reports: Report, commit: Commit = COMMIT) -> list[float | None]:
+    """What each worker may join after a batch."""
     pacing = Pacing(1000)
-    assert pacing.most_rows(0) is None, "nothing is known yet"
-    list(pacing.after(COMMIT, [report(0, 900, 300), report(1, 900, 100), report(2, 900, 100)]))
-    limits = [pacing.most_rows(worker) for worker in range(3)]
-    assert limits == [360, 1080, 1080]
+    list(pacing.after(commit, reports))
+    return [share and round(share.most) for share in map(pacing.share, range(3))]
+
+
+def test_a_slow_worker_may_take_what_it_can_join_in_the_time_of_the_others() -> None:
+    assert Pacing(1000).share(0) is None, "nothing is known yet"
+    slow = learnt(report(0, 900, 300), report(1, 900, 100), report(2, 900, 100))
+    assert slow == [345, None, None]
+
+
+def test_a_little_more_than_the_others_is_noise() -> None:
+    assert learnt(report(0, 900, 130), report(1, 900, 100), report(2, 900, 100)) == [None] * 3
+
+
+def test_who_has_rows_waiting_lets_go_a_little_more_than_usual() -> None:
+    even = [report(worker, 900, 100) for worker in range(3)]
+    assert learnt(*even, commit=waiting(70)) == [None, 1035, None]
+
+
+def test_rows_of_a_group_that_makes_the_most_results_count_for_more() -> None:
+    loads = Loads([0, 1, 2], [0] * 3, [0] * 3, [0] * 3, [440, 440, 20], [440, 440, 8000])
+    burst = replace(report(0, 900, 500), loads={0: loads})
+    pacing = Pacing(1000)
+    list(pacing.after(COMMIT, [burst, report(1, 900, 100), report(2, 900, 100)]))
+    share = pacing.share(0)
+    assert share is not None
+    assert share.most == pytest.approx(1.15 / 5 * (900 + 8880))
+    assert dict(share.heavy[0]) == {2: 401.0}
+    assert Share.from_json(json.loads(json.dumps(share.to_json()))) == share
 
 
 def test_a_batch_without_rows_teaches_nothing() -> None:
     pacing = Pacing(1000)
     list(pacing.after(COMMIT, [report(0, 900, 300), report(1, 900, 100), report(2, 900, 100)]))
+    share = pacing.share(0)
+    assert share is not None
     list(pacing.after(COMMIT, [report(worker, 0, 1) for worker in range(3)]))
-    assert pacing.most_rows(0) == 360
+    assert pacing.share(0) is share
 
 
 def test_who_holds_rows_says_so_and_so_does_who_has_let_all_of_them_go() -> None:
