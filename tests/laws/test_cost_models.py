@@ -10,7 +10,7 @@ import pytest
 
 from braid import JoinGraph
 from braid.optimize import IndexProbes, NestedLoops, cost_of
-from braid.plan.tree import Join, Tree, joins, leaves
+from braid.plan.tree import Tree, joins
 
 if TYPE_CHECKING:
     from braid.optimize import Plan
@@ -20,8 +20,9 @@ GRAPH = JoinGraph(
     {("a", "b"): 0.1, ("b", "c"): 0.2, ("c", "d"): 0.3, ("a", "d"): 0.5},
     window={"a": 1.0, "b": 3.0, "c": 2.0, "d": 1.5},
 )
-SECONDS = 400.0
+SECONDS = 250.0
 WARM_UP = 4.0
+_WORD = 2**64 - 1
 
 Row = tuple[tuple[int, float, int], ...]
 """Of each member: stream, time, a number of its own."""
@@ -69,8 +70,10 @@ class Engine:
     def join(self, one: tuple[int, float, int], other: tuple[int, float, int]) -> bool:
         """Whether two rows join, drawn once for all that ask."""
         lower, upper = min(one[2], other[2]), max(one[2], other[2])
-        drawn = (hash((self.seed, lower, upper)) & 0xFFFFFFFF) / 2**32
-        return drawn < self.selectivity[one[0], other[0]]
+        return (
+            spread((self.seed << 48) + (lower << 24) + upper)
+            < self.selectivity[one[0], other[0]]
+        )
 
     def purge(self, node: Tree, now: float) -> None:
         before = len(self.states[node])
@@ -85,6 +88,14 @@ class Engine:
         for node in self.states:
             self.purge(node, now)
         self.sizes += sum(map(len, self.states.values()))
+
+
+def spread(number: int) -> float:
+    """A number from 0 to 1 for any integer; as if drawn anew for each (splitmix64)."""
+    number = (number * 0x9E3779B97F4A7C15) & _WORD
+    number = ((number ^ number >> 30) * 0xBF58476D1CE4E5B9) & _WORD
+    number = ((number ^ number >> 27) * 0x94D049BB133111EB) & _WORD
+    return (number ^ number >> 31) / 2**64
 
 
 @pytest.mark.parametrize(
@@ -108,12 +119,12 @@ def test_the_models_foresee_what_a_plan_does(tree: str, orders: str) -> None:
     engine = Engine(plan, seed)
     measured = 0
     for number, (at, stream) in enumerate(sorted(arrivals)):
-        engine.come(stream, ((stream, at, number),), at)
         if at < WARM_UP:
             engine.counts.clear()
         elif number % 5 == 0:
             measured += 1
             engine.measure(at)
+        engine.come(stream, ((stream, at, number),), at)
     seconds = SECONDS - WARM_UP
     done = {name: count / seconds for name, count in engine.counts.items()}
     for name, model in {
@@ -123,7 +134,5 @@ def test_the_models_foresee_what_a_plan_does(tree: str, orders: str) -> None:
         "match": NestedLoops(0, 0, 1),
     }.items():
         foreseen = cost_of(GRAPH, tree, orders, model=model).cpu
-        assert done[name] == pytest.approx(foreseen, rel=0.08), name
-    assert engine.sizes / measured == pytest.approx(plan.memory, rel=0.08)
-    assert isinstance(plan.shape, Join)
-    assert sorted(leaves(plan.shape)) == [0, 1, 2, 3]
+        assert done[name] == pytest.approx(foreseen, rel=0.05), name
+    assert engine.sizes / measured == pytest.approx(plan.memory, rel=0.05)

@@ -11,6 +11,7 @@ from braid.cli.demo import demo
 from braid.cli.experiment import experiment
 from braid.cli.explain import explain
 from braid.cli.generate import generate
+from braid.cli.optimize import optimize
 from braid.cli.run import run
 from braid.model.errors import BraidError
 
@@ -22,6 +23,7 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(explain)
+app.command()(optimize)
 app.add_typer(generate, name="generate")
 app.command()(demo)
 app.command()(experiment)

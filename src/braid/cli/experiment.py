@@ -1,7 +1,8 @@
-"""`braid experiment`: a figure of a paper, made again on the real engine."""
+"""`braid experiment`: a figure of a paper, made again on the real engine or from models."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -9,7 +10,7 @@ from rich.table import Table
 
 from braid.adapt.checks import require_known
 from braid.cli.spark_start import start_spark
-from braid.experiment import EXPERIMENTS, Experiment, perform
+from braid.experiment import EXPERIMENTS, STUDIES, Experiment, Study, perform
 from braid.experiment.picture import draw_outcomes
 from braid.experiment.setup import Rows
 
@@ -27,34 +28,47 @@ def experiment(
     names: Annotated[bool, typer.Option("--list", help="Only say which there are.")] = False,
 ) -> None:
     """Run a paper's experiment, scaled down: a picture, and a table of ours beside theirs."""
+    known: dict[str, Experiment | Study[Any]] = {**EXPERIMENTS, **STUDIES}
     if names:
-        for each in EXPERIMENTS.values():
+        for each in known.values():
             typer.echo(f"{each.name:22} {each.title} ({each.source.rpartition(', ')[2]})")
         return
     if name is not None:
-        require_known("experiment", name, EXPERIMENTS)
-    chosen = list(EXPERIMENTS.values()) if name is None else [EXPERIMENTS[name]]
+        require_known("experiment", name, known)
+    chosen = list(known.values()) if name is None else [known[name]]
     out.mkdir(parents=True, exist_ok=True)
-    start_spark(master)
+    if any(isinstance(each, Experiment) for each in chosen):
+        start_spark(master)
     console = Console()
     for each in chosen:
         with console.status(each.title) as status:
-            outcomes = perform(each, lambda trial: status.update(trial.name))
-        draw_outcomes(each, outcomes, out / f"{each.name}.png")
-        rows = each.compare(outcomes)
+            rows = _perform(each, out / f"{each.name}.png", status.update)
         (out / f"{each.name}.md").write_text(_as_markdown(each, rows))
         console.print(_as_table(each, rows))
         console.print(f"{out / each.name}.png, {out / each.name}.md\n", highlight=False)
 
 
-def _as_table(which: Experiment, rows: Rows) -> Table:
+def _perform(
+    which: Experiment | Study[Any], picture: Path, on_step: Callable[[str], None]
+) -> Rows:
+    """Draw the picture of what comes of it, and give the rows of its table."""
+    if isinstance(which, Study):
+        found = which.compute(on_step)
+        which.draw(found, picture)
+        return which.compare(found)
+    outcomes = perform(which, lambda trial: on_step(trial.name))
+    draw_outcomes(which, outcomes, picture)
+    return which.compare(outcomes)
+
+
+def _as_table(which: Experiment | Study[Any], rows: Rows) -> Table:
     table = Table("", "ours", "the paper's", title=which.title, caption=which.source)
     for row in rows:
         table.add_row(*row)
     return table
 
 
-def _as_markdown(which: Experiment, rows: Rows) -> str:
+def _as_markdown(which: Experiment | Study[Any], rows: Rows) -> str:
     lines = [f"# {which.title}", "", f"After {which.source}.", "", "| | ours | the paper's |"]
     lines += ["|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows), ""]
     return "\n".join([*lines, f"![{which.title}]({which.name}.png)", ""])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
-from braid.model.errors import BraidError
+from braid.cli.drawing import new_figure, save_figure
 from braid.plan.explain import (
     node_details,
     node_label,
@@ -27,29 +27,15 @@ if TYPE_CHECKING:
 _STREAM, _JOIN, _GROUPS, _INK = "#dceefb", "#fde9c9", "#e3f1dd", "#33475b"
 _WIDTH, _HEIGHT = 2.6, 1.5  # inches per stream and per level
 _MOST_LETTERS, _MOST_BESIDE = 34, 60
-_ENDINGS = (".svg", ".png", ".pdf")
 
 
 def draw_plan(query: Query, rounds: Rounds, path: Path) -> None:
     """Write the picture of a plan; the file's ending says in which format."""
-    if path.suffix.lower() not in _ENDINGS:
-        raise BraidError(
-            f"cannot draw the plan into {path}: its ending names no format",
-            hint=f"end its name in {' or '.join(_ENDINGS)}",
-        )
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise BraidError(
-            "drawing a plan needs matplotlib", hint="install it: pip install 'braid[draw]'"
-        ) from None
     (tree,) = rounds.trees
     places = tree_levels(tree)
     top = places[tree][1] + (query.grouping is not None)
     width = max(6.0, _WIDTH * len(query.streams))
-    figure = Figure(figsize=(width, _HEIGHT * (top + 1)), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(path, "plan", width, _HEIGHT * (top + 1))
     axes = figure.add_subplot()
     axes.set_axis_off()
     axes.set_xlim(-0.6, len(query.streams) - 0.4)
@@ -80,13 +66,7 @@ def draw_plan(query: Query, rounds: Rounds, path: Path) -> None:
     ]
     text = "\n".join(shorten(line, _MOST_BESIDE, placeholder=" …") for line in beside)
     axes.text(0, 1, text, ha="left", va="top", size=7, color=_INK, transform=axes.transAxes)
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise BraidError(
-            f"cannot draw the plan into {path}: {error.strerror}",
-            hint="name a file in a folder that you may write to",
-        ) from None
+    save_figure(figure, path, "plan")
 
 
 def _kept(query: Query, rounds: Rounds) -> dict[tuple[int, ...], str]:

@@ -73,6 +73,11 @@ class Estimator:
         """A part for each stream."""
         return tuple(Part(1 << number) for number in range(len(self.graph.streams)))
 
+    @property
+    def least_memory(self) -> float:
+        """The memory of the streams alone, which every plan needs."""
+        return sum(self.sizes.memory(leaf.streams) for leaf in self.leaves())
+
     def join(self, inputs: Sequence[Part]) -> Part:
         """The join of some parts, with its probes ordered."""
         inputs = tuple(sorted(inputs, key=lambda part: part.streams))

@@ -29,7 +29,10 @@ def first_qualified(estimator: Estimator, trees: Iterable[Part], budget: Budget)
         return budget.pressure(tree.cpu, tree.memory)
 
     front: Front[Part] = Front()
-    more = islice(neighbours_of_best(estimator, front, pressure), MOST_NEIGHBOURS)
+    # Streams' own states are in every plan: where they do not fit, nothing does.
+    hopeless = estimator.least_memory > budget.memory
+    most = 0 if hopeless else MOST_NEIGHBOURS
+    more = islice(neighbours_of_best(estimator, front, pressure), most)
     for tree in chain(trees, more):
         if budget.allows(tree.cpu, tree.memory):
             return estimator.plan(tree, budget)

@@ -30,8 +30,9 @@ def load_graph(path: Path) -> JoinGraph:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
         raise BraidError(
-            f"cannot read the join graph {path}: {error}", hint="name a JSON file"
+            f"cannot read the join graph {path}: {why}", hint="name a JSON file"
         ) from None
     return parse_graph(text)
 

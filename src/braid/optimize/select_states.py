@@ -39,9 +39,12 @@ def select_states(estimator: Estimator, memory: float) -> Iterator[Part]:
 def _improved(estimator: Estimator, current: Part, memory: float) -> Part | None:
     """The tree with the first pair joined that fits and saves CPU, if there is one."""
     for one, other in _candidates(estimator, current):
+        state = estimator.sizes.memory(one.streams | other.streams)
+        if current.memory + state > memory:
+            continue  # before the orders are looked for, which takes long
         others = [part for part in current.inputs if part is not one and part is not other]
         tree = estimator.join([*others, estimator.join([one, other])])
-        if tree.cpu < current.cpu and tree.memory <= memory:
+        if tree.cpu < current.cpu:
             return _merged(estimator, tree, others, (one, other))
     return None
 

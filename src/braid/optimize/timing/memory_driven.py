@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from braid.optimize.checks import require_number
@@ -32,7 +31,7 @@ class MemoryDriven:
     growth: float = 0.5
     interval_ms: float = 60_000
     optimized_ms: float | None = field(default=None, metadata={"memory": True})
-    trends: Mapping[str, Trend] = field(default=MappingProxyType({}), metadata={"memory": True})
+    trends: Mapping[str, Trend] = field(default_factory=dict, metadata={"memory": True})
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
@@ -79,7 +78,7 @@ class MemoryDriven:
             if rise is None:
                 continue
             found = {"before": rise.before, "after": rise.after, "period_ms": self.period_ms}
-            if not rise.sudden:
+            if rise.steady:
                 return Decision(True, f"{name} have risen steadily", found)
-            reason, numbers = f"{name} have risen, but all at once", found
+            reason, numbers = f"{name} have risen, but not steadily", found
         return Decision(False, reason, numbers)

@@ -16,11 +16,11 @@ _SUDDEN = 0.7  # of a whole rise in one quarter of the time
 
 @dataclass(frozen=True, slots=True)
 class Rise:
-    """From the first to the last quarter of a period, and whether it was all of a sudden."""
+    """From the first to the last quarter of a period; `steady` if all quarters had a part."""
 
     before: float
     after: float
-    sudden: bool
+    steady: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class Trend:
         rising = after > before * (1 + growth) and after > 0
         if not rising:
             return None
-        sudden = max(steps) > _SUDDEN * (after - before) or min(steps) <= 0
-        return Rise(before, after, sudden)
+        steady = min(steps) > 0 and max(steps) <= _SUDDEN * (after - before)
+        return Rise(before, after, steady)
 
     def _quarters(self) -> list[float] | None:
         """The mean of each quarter; None unless all are known and cover the period."""
