@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from braid.adapt.proposal import Relocate
     from braid.join.chores import Chores
     from braid.join.plan import JoinPlan
     from braid.runtime.adaptation import Adaptation
@@ -100,7 +101,8 @@ class Coordinator:
 
         One Spark job: a split, a shuffle and a join per round; only reports come back.
         """
-        plan, assignments = self.plan, self.commit.assignments
+        plan, moves = self.plan, self.relocation.unbegun
+        assignments = self.relocation.begun(self.commit, moves).assignments
         rows = read(plan)
         quiet(rows.sparkSession, self.commit.workers)
         orders = self.checkpoint.orders / f"{uuid.uuid4().hex}.json"
@@ -114,7 +116,7 @@ class Coordinator:
         shuffled = self._shuffled(plan, rows, last, sent, assignments)
         answers = shuffled.mapInArrow(job.task(last), REPORT)
         answers._jdf.queryExecution().executedPlan()  # Spark keeps it for the time of need
-        return Prepared(read, rows.sparkSession, answers, orders, plan, assignments)
+        return Prepared(read, rows.sparkSession, answers, orders, plan, assignments, moves)
 
     def _shuffled(
         self,
@@ -204,7 +206,7 @@ class Coordinator:
         at_end: bool = False,
     ) -> None:
         """Take a prepared batch through all steps."""
-        self.commit, events = self.relocation.before(self.commit)
+        self.commit, events = self.relocation.before(self.commit, job.moves)
         for event in events:
             self.journal.add(event)
         last = self.commit
@@ -247,6 +249,7 @@ class Coordinator:
             else:
                 self.commit = each
         if self.plan is not before:
+            self.relocation.give_up_unbegun()
             self.relocation.plan = self.plan
             self.adaptation.replan(self.plan)
 
@@ -390,7 +393,10 @@ class Coordinator:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A batch's job, for a plan and assignments; it runs once its orders are written."""
+    """A batch's job, for a plan and assignments; it runs once its orders are written.
+
+    It is ready for some `moves` to begin with it.
+    """
 
     read: Read
     spark: SparkSession
@@ -398,6 +404,7 @@ class Prepared:
     orders: Path
     plan: JoinPlan
     assignments: tuple[tuple[int, ...], ...]
+    moves: tuple[Relocate, ...]
 
 
 @dataclass(slots=True)

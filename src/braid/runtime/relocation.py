@@ -113,8 +113,26 @@ class Relocation:
             self._courses.append(course)
             yield self._event(course, batch)
 
-    def before(self, commit: Commit) -> tuple[Commit, list[Relocated]]:
-        """What the next batch starts from: groups that have arrived are active, others stop."""
+    @property
+    def unbegun(self) -> tuple[Relocate, ...]:
+        """What has only been computed."""
+        return tuple(each.order for each in self._courses if each.stage is Stage.COMPUTE)
+
+    def begun(self, commit: Commit, orders: Sequence[Relocate]) -> Commit:
+        """A record with moves that have begun."""
+        for order in orders:
+            what = order.space, ranges_with(order.groups)
+            commit = begin_move(self.plan, commit, *what, order.sender, order.receiver)
+        return commit
+
+    def before(
+        self, commit: Commit, ready: Sequence[Relocate]
+    ) -> tuple[Commit, list[Relocated]]:
+        """What the next batch starts from: groups that have arrived are active, others stop.
+
+        Only those stop that the batch's job is `ready` for: planning it anew would take as long
+        as a small batch does, and a move can wait.
+        """
         events = []
         for course in list(self._courses):
             batch = commit.batch + 1
@@ -127,10 +145,8 @@ class Relocation:
                 events.append(self._event(course, batch))
                 self._courses.remove(course)
                 reach("groups reactivated", batch)
-            elif course.stage is Stage.COMPUTE:
-                order = course.order
-                what = order.space, ranges_with(order.groups)
-                commit = begin_move(self.plan, commit, *what, order.sender, order.receiver)
+            elif course.stage is Stage.COMPUTE and course.order in ready:
+                commit = self.begun(commit, [course.order])
                 course.advance(Stage.DEACTIVATE)
                 events.append(self._event(course, batch))
         return commit, events
