@@ -20,6 +20,7 @@ import signal
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 ALL_ON: dict[str, Any] = {"memory": "4GB", "strategy": "auto", "skew_buffer": 10_000_000}
 MOVED = 0.2  # of the state
 QUIET_BATCHES = 8  # between two moves
+WARM_BATCHES = 6  # that are measured by nobody
 TROUBLE = range(16, 23)  # the batches that burst, or are slowed
 SKEW_FILES = 48
 HOT_KEY = 0
@@ -103,14 +105,31 @@ class Shuttle:
 
 def moving(root: Path) -> Iterator[Mark]:
     """The same rows come in every batch: so the others' throughput goes by its time alone."""
-    load = Load(200, settled=60)
-    full = load.filling
-    streams = load.write(root / "moving")
-    shuttle = Shuttle(first_batch=full)
-    run = join_all(load.query, streams, root / "run", memory="4GB", strategy=shuttle)
-    times, moved_rows, begun = {}, [], {}
+    for rows, batches in ((50_000, 60), (500_000, 40)):
+        load = Load(200, settled=batches, rows_per_file=rows)
+        streams = load.write(root / f"moving{rows}")
+        shuttle = Shuttle(first_batch=load.filling + WARM_BATCHES)
+        run = join_all(load.query, streams, root / "run", memory="4GB", strategy=shuttle)
+        calm, during, moved = parted(run.events(), shuttle.first_batch)
+        size = f"{3 * rows:,} rows a batch"
+        print(
+            f"{size}: {len(moved)} moves of {np.mean(moved):.0%} of the state over "
+            f"{len(during)} batches: {np.mean(during):.0f} ms, else {np.mean(calm):.0f} ms"
+        )
+        name = f"others' rate in a move, {size}"
+        yield Mark(name, float(np.mean(calm) / np.mean(during)), 0.8, at_least=True)
+
+
+def parted(
+    events: list[dict[str, Any]], first_batch: int
+) -> tuple[list[int], list[int], list[float]]:
+    """Times of batches without a move and with one, and the parts of the state that moved.
+
+    The batch that takes groups out is with a move, and so is that which joins what waited.
+    """
+    times, moved, begun = {}, [], {}
     busy: set[int] = set()
-    for event in run.events():
+    for event in events:
         match event:
             case {"event": "batch", "batch": batch}:
                 times[batch] = event["elapsed_ms"]
@@ -118,16 +137,12 @@ def moving(root: Path) -> Iterator[Mark]:
             case {"event": "relocate", "step": "deactivate", "batch": batch}:
                 begun[event["sender"]] = batch
             case {"event": "relocate", "step": "receive"}:
-                moved_rows.append(event["rows"] / state_rows)
+                moved.append(event["rows"] / state_rows)
             case {"event": "relocate", "step": "reactivate", "batch": batch}:
-                busy.update(range(begun[event["sender"]], batch + 2))
-    during = [times[batch] for batch in sorted(busy) if batch in times]
-    calm = [ms for batch, ms in times.items() if batch > full and batch not in busy]
-    print(
-        f"{len(moved_rows)} moves of {np.mean(moved_rows):.0%} of the state over {len(during)} "
-        f"batches: {np.mean(during):.0f} ms, else {np.mean(calm):.0f} ms"
-    )
-    yield Mark("others' rate in a move, to before", np.mean(calm) / np.mean(during), 0.8, True)
+                busy.update(range(begun[event["sender"]], batch + 1))
+    late = {batch: ms for batch, ms in times.items() if batch >= first_batch}
+    calm = [ms for batch, ms in late.items() if batch not in busy]
+    return calm, [ms for batch, ms in late.items() if batch in busy], moved
 
 
 SKEW_QUERY = (
@@ -160,6 +175,7 @@ def write_skew(folder: Path, burst_rows: int) -> Path:
 
 def skewed(name: str, streams: Path, root: Path, trouble: Trouble | None) -> Iterator[Mark]:
     """Batches in trouble beside the calm ones before, with the buffer and without."""
+    join_all(SKEW_QUERY, streams, root / "run", workers=2)  # only to be warm
     for buffer_rows, at_least in ((50_000_000, False), (None, True)):
         run = join_all(
             SKEW_QUERY,
@@ -179,7 +195,6 @@ def skewed(name: str, streams: Path, root: Path, trouble: Trouble | None) -> Ite
             f"{name}, {'no' if buffer_rows is None else 'with a'} buffer: calm {calm:.0f} ms, "
             f"in trouble {during:.0f}, after {after:.0f}; at most {most:,} rows waited"
         )
-        print(sorted(times.items()))
         with_it = "without the buffer" if buffer_rows is None else "with the buffer"
         yield Mark(f"{name}, to calm, {with_it}", during / calm, 1.3, at_least)
 
@@ -210,24 +225,31 @@ class Trouble:
             self._is_on.wait()
             processes = python_workers()
             try:
-                for process in processes:
-                    process.send_signal(signal.SIGSTOP)
+                signal_all(processes, signal.SIGSTOP)
                 time.sleep(self.REST_S)
             finally:
-                for process in processes:
-                    process.send_signal(signal.SIGCONT)
+                signal_all(processes, signal.SIGCONT)
             time.sleep(self.RUN_S)
 
 
+def signal_all(processes: list[psutil.Process], number: signal.Signals) -> None:
+    """Some may have ended."""
+    for process in processes:
+        with suppress(psutil.Error):
+            process.send_signal(number)
+
+
 def python_workers() -> list[psutil.Process]:
-    """Those of the first executor."""
+    """Those of the first executor: children of its daemon, which bears the same name."""
     of_executor: dict[int, list[psutil.Process]] = {}
     for process in psutil.Process(os.getpid()).children(recursive=True):
-        if "pyspark.daemon" in " ".join(process.cmdline()):
+        with suppress(psutil.Error):
             parent = process.parent()
-            if parent is not None and "pyspark.daemon" in " ".join(parent.cmdline()):
+            if parent is not None and all(
+                "pyspark.daemon" in p.cmdline() for p in (process, parent)
+            ):
                 of_executor.setdefault(parent.pid, []).append(process)
-    return of_executor[min(of_executor)]
+    return of_executor[min(of_executor)] if len(of_executor) > 1 else []
 
 
 def slowed(root: Path) -> Iterator[Mark]:

@@ -50,11 +50,12 @@ class Load:
     window_s: int
     is_tree: bool = False
     settled: int = SETTLED  # batches with a full window
+    rows_per_file: int = ROWS_PER_FILE
 
     @property
     def filling(self) -> int:
         """How many batches it takes to fill the window."""
-        return self.window_s * RATE // ROWS_PER_FILE + 2
+        return self.window_s * RATE // self.rows_per_file + 2
 
     @property
     def query(self) -> str:
@@ -66,17 +67,18 @@ class Load:
     def write(self, folder: Path) -> Path:
         """The streams as folders of files; keys such that a row brings about one result."""
         random = np.random.default_rng(self.window_s)
-        span_us = ROWS_PER_FILE * 1_000_000 // RATE
+        span_us = self.rows_per_file * 1_000_000 // RATE
+        rows = self.rows_per_file
         for stream in STREAMS:
             (folder / stream).mkdir(parents=True)
             for number in range(self.filling + self.settled):
-                times = np.sort(random.integers(0, span_us, ROWS_PER_FILE)) + number * span_us
+                times = np.sort(random.integers(0, span_us, rows)) + number * span_us
                 most = RATE * self.window_s
                 columns = {
                     "ts": pa.array(times).cast(pa.timestamp("us", "UTC")),
-                    "k": random.integers(0, most, ROWS_PER_FILE),
-                    "j": random.integers(0, most, ROWS_PER_FILE),
-                    "v": np.arange(ROWS_PER_FILE),
+                    "k": random.integers(0, most, rows),
+                    "j": random.integers(0, most, rows),
+                    "v": np.arange(rows),
                 }
                 pq.write_table(pa.table(columns), folder / stream / f"{number:05d}.parquet")
         return folder
