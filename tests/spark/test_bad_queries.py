@@ -240,7 +240,7 @@ def test_without_matplotlib_a_plan_is_explained_but_not_drawn(
 
     assert run().code == 0
     told = run("--draw", tmp_path / "plan.svg")
-    assert_refused(told, "drawing a plan needs matplotlib", "pip install 'braid[draw]'")
+    assert_refused(told, "drawing the plan needs matplotlib", "pip install 'braid[draw]'")
 
 
 @pytest.mark.parametrize(
