@@ -152,7 +152,13 @@ def test_the_exhaustive_search_finds_just_the_plans_that_nothing_beats(
         graph = random_graph(random, streams, more_pairs=0.2, windows=seed % 2 == 1)
         weights = random.choice([(0.0, 1.0), (1.5, 0.5)])
         model = _model(*weights)
-        reference = Reference(graph, search=weights[0], match=weights[1], cartesian=cartesian)
+        reference = Reference(
+            graph,
+            search=weights[0],
+            match=weights[1],
+            cartesian=cartesian,
+            lag=0.25 if weights[0] else None,
+        )
         priced = [reference.costs(tree) for tree in trees]
         possible = [point for point in priced if point[0] < math.inf]
         found = skyline(graph, seconds=1e9, model=model, cartesian=cartesian)
@@ -164,7 +170,7 @@ def test_the_exhaustive_search_finds_just_the_plans_that_nothing_beats(
 
 def _model(search: float, match: float) -> NestedLoops | IndexProbes:
     if search:
-        return IndexProbes(insert=1.25, purge=0.75, search=search, match=match)
+        return IndexProbes(insert=1.25, purge=0.75, search=search, match=match, lag=0.25)
     return NestedLoops(insert=0.5, delete=1.5, join=match)
 
 
