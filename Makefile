@@ -23,7 +23,7 @@ flights: $(EXAMPLES)  ## a year of flights, weather and planes, compared with Du
 	$(BIN)/python -m examples.flights.run
 
 test: $(SETUP)  ## all tests
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(SETUP)  ## style, types, and which room may import which
 	$(BIN)/ruff check
@@ -36,6 +36,7 @@ bench: $(SETUP)  ## Braid beside its peers (in .venv-peers), and how it grows
 	$(BIN)/python -m bench.growth
 	$(BIN)/python -m bench.forms
 	$(BIN)/python -m bench.decisions
+	$(BIN)/python -m bench.adapting
 	$(BIN)/python -m bench.optimizers
 
 cases: $(SETUP)  ## the long campaign of random queries under all plans

@@ -20,12 +20,20 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import braid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from braid.events import Event
+
+    Listener = Callable[[Event], None]
 
 STREAMS = ("a", "b", "c")
 ROWS_PER_FILE = 50_000
@@ -41,10 +49,12 @@ class Load:
 
     window_s: int
     is_tree: bool = False
+    settled: int = SETTLED  # batches with a full window
 
     @property
-    def files(self) -> int:
-        return self.window_s * RATE // ROWS_PER_FILE + SETTLED + 2
+    def filling(self) -> int:
+        """How many batches it takes to fill the window."""
+        return self.window_s * RATE // ROWS_PER_FILE + 2
 
     @property
     def query(self) -> str:
@@ -59,7 +69,7 @@ class Load:
         span_us = ROWS_PER_FILE * 1_000_000 // RATE
         for stream in STREAMS:
             (folder / stream).mkdir(parents=True)
-            for number in range(self.files):
+            for number in range(self.filling + self.settled):
                 times = np.sort(random.integers(0, span_us, ROWS_PER_FILE)) + number * span_us
                 most = RATE * self.window_s
                 columns = {
@@ -82,17 +92,9 @@ class Measured:
     state_bytes: int
 
 
-def measure(load: Load, streams: Path, scratch: Path, groups: int) -> Measured:
+def measure(load: Load, streams: Path, scratch: Path, **options: Any) -> Measured:
     """Join all files, and look at the last batches."""
-    shutil.rmtree(scratch, ignore_errors=True)
-    a, b, c = (braid.files(streams / stream) for stream in STREAMS)
-    query = braid.query(load.query, event_time="ts", a=a, b=b, c=c)
-    run = query.start(
-        checkpoint=scratch / "checkpoint",
-        sink=braid.sinks.parquet(scratch / "out"),
-        groups=groups,
-    )
-    run.await_termination()
+    run = join_all(load.query, streams, scratch, **options)
     last = [event for event in run.events() if event["event"] == "batch"][-SETTLED:]
     return Measured(
         batch_ms=median(event["elapsed_ms"] for event in last),
@@ -104,8 +106,23 @@ def measure(load: Load, streams: Path, scratch: Path, groups: int) -> Measured:
     )
 
 
+def join_all(
+    query: str, streams: Path, scratch: Path, listener: Listener | None = None, **options: Any
+) -> braid.Run:
+    """A run over all files, that has ended."""
+    shutil.rmtree(scratch, ignore_errors=True)
+    named = {path.name: braid.files(path) for path in streams.iterdir()}
+    run = braid.query(query, event_time="ts", **named).start(
+        checkpoint=scratch / "checkpoint", sink=braid.sinks.parquet(scratch / "out"), **options
+    )
+    if listener is not None:
+        run.listen(listener)
+    run.await_termination()
+    return run
+
+
 def main() -> None:
-    """Answer the three questions, as a table and as JSON."""
+    """Answer the four questions, as a table and as JSON."""
     braid.session("local[2]")
     small, large = Load(50), Load(200)
     with tempfile.TemporaryDirectory(prefix="braid-growth-") as name:
@@ -123,7 +140,9 @@ def main() -> None:
         best: dict[str, Measured] = {}
         for _ in range(ROUNDS):
             for case, (load, groups) in cases.items():
-                seen = measure(load, root / f"window{load.window_s}", root / "run", groups)
+                seen = measure(
+                    load, root / f"window{load.window_s}", root / "run", groups=groups
+                )
                 best[case] = min(seen, best.get(case, seen), key=lambda m: m.batch_ms)
     report(best)
 

@@ -24,6 +24,8 @@ from braid.model.errors import BraidError, DamagedFile
 from braid.runtime.adaptation import Adaptation, MemorySettings
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.idleness import Idleness
+from braid.runtime.pacing import Pacing
+from braid.runtime.relocation import Relocation
 from braid.runtime.sinks import ParquetSink
 from braid.state import store as store_module
 from braid.state.checkpoint import Checkpoint, Identity, read_sealed
@@ -92,6 +94,8 @@ def start(folder: Path) -> None:
             late=None,
             idleness=Idleness(2, None),
             adaptation=Adaptation(PLAN, MemorySettings(), commit),
+            relocation=Relocation(PLAN, NOTHING),
+            pacing=Pacing(None),
             journal=Journal(),
         ).publish_last(NOTHING)
     finally:

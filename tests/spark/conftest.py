@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,12 +28,16 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def quick_starts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Half of a start is Java reading Spark's classes: one does it, the others share them."""
-    folder = tmp_path_factory.mktemp("java")
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # which all processes of a test run have in common
     archive = folder / "classes.jsa"
-    write = {"SPARK_SUBMIT_OPTS": f"-XX:ArchiveClassesAtExit={archive}"}
-    with Job(folder / "job", 0, GROUPS, batches=2, rows=100, environ=write) as job:
-        job.finish()
+    with open(folder / "classes.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not archive.exists():
+            write = {"SPARK_SUBMIT_OPTS": f"-XX:ArchiveClassesAtExit={archive}"}
+            with Job(folder / "job", 0, GROUPS, batches=2, rows=100, environ=write) as job:
+                job.finish()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_SUBMIT_OPTS", f"-XX:SharedArchiveFile={archive}")
         yield
-    archive.unlink(missing_ok=True)

@@ -14,9 +14,10 @@ import braid
 from braid.adapt.choose import ORDERS
 from braid.adapt.sizes import parse_size
 from braid.model.errors import BraidError
-from braid.runtime.task import MEMORY_ROOT
+from braid.runtime.task import MEMORY_ROOT, local_folder
 from tests.oracle.answers import counted
 from tests.spark.kill_workloads import GROUPS, LATENESS_S, ONE_KEY, STREAMS, TREE, Input
+from tests.unit.state.making import small_disk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -162,6 +163,23 @@ def test_memory_stays_within_the_budget_and_one_batch(
     batch_bytes = 3 * rows * 3 * 8 * 0.7 * 1.1
     assert set(most) == {"0", "1"}
     assert max(most.values()) <= budget + batch_bytes
+
+
+@pytest.mark.parametrize("overflow", ["probe", "defer"])
+def test_a_full_disk_leaves_groups_in_memory_and_is_told_once(
+    spark: SparkSession, tmp_path: Path, overflow: str
+) -> None:
+    place = Place(tmp_path, ONE_KEY)
+    place.arrive(range(FILES))
+    (folder,) = spark.sparkContext.parallelize([0], 1).map(lambda _: local_folder()).collect()
+    with small_disk(folder / "braid", "16k"):
+        events = place.run(
+            workers=2, memory="8KB", overflow=overflow, strategy="spill-only", cleanup="never"
+        )
+        place.run(workers=2, overflow=overflow)
+    place.check()
+    refused = [e["worker"] for e in events if e["event"] == "spill" and not e["groups"]]
+    assert sorted(refused) == [0, 1]
 
 
 def in_memory(others: set[str]) -> Counter[str]:

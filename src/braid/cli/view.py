@@ -6,14 +6,17 @@ Drawn from events alone.
 from __future__ import annotations
 
 import time
+from collections import deque
 from typing import TYPE_CHECKING
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from braid.events import BatchDone, BatchRetried, Event, Recovered
+from braid.cli.news import bytes_text, sentence_of
+from braid.events import BatchDone, CleanedUp, Event, Recovered
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from braid.runtime.run import Run
 
 _BAR_WIDTH = 24
+_LATEST = 4  # sentences that stay on the screen
 
 
 class RunView:
@@ -37,6 +41,8 @@ class RunView:
         )
         self._began = time.monotonic()
         self._last: BatchDone | None = None
+        self._news: deque[str] = deque(maxlen=_LATEST)
+        self._owed = _Owed()
         for record in run.events():
             if record["event"] == Recovered.name:  # before anyone could listen
                 self._say(f"continues after batch {record['batch']}")
@@ -59,17 +65,19 @@ class RunView:
             self._live.stop()
 
     def _on_event(self, event: Event) -> None:
-        match event:
-            case BatchDone():
-                self._last = event
-                if self._live is not None:
-                    self._live.update(self._picture(event))
-                else:
-                    self._say(self._line(event))
-            case BatchRetried(batch, reason):
-                self._say(f"batch {batch} is tried again: {reason}")
-            case _:
-                pass
+        if isinstance(event, BatchDone):
+            self._last = event
+            if self._live is None:
+                self._say(self._line(event))
+        if isinstance(event, CleanedUp):
+            self._owed.after(event)
+        sentence = sentence_of(event)
+        if sentence is not None:
+            self._news.append(sentence)
+            if self._live is None:
+                self._say(sentence)
+        if self._live is not None and self._last is not None:
+            self._live.update(self._picture(self._last))
 
     def _say(self, line: str) -> None:
         """Write a line as it is, brackets and colons included."""
@@ -80,7 +88,7 @@ class RunView:
         return (
             f"batch {done.batch}: {done.input_rows:,} rows, {done.output_rows:,} results, "
             f"{dropped:,} dropped, state {done.state_rows:,} rows "
-            f"({_bytes(done.state_bytes)}), watermark {done.watermark or '-'}, "
+            f"({bytes_text(done.state_bytes)}), watermark {done.watermark or '-'}, "
             f"{done.elapsed_ms:,} ms"
         )
 
@@ -97,9 +105,34 @@ class RunView:
             f"[bold]{per_second:,.0f}",
             f"[bold]{so_far.output_rows:,}",
             f"[bold]{so_far.late_rows:,}",
-            f"[bold]{done.state_rows:,} ({_bytes(done.state_bytes)})",
+            f"[bold]{done.state_rows:,} ({bytes_text(done.state_bytes)})",
         )
-        return Group(head, Text(f"watermark {done.watermark or '-'}"), _workers(done))
+        news = Text("\n".join(self._news), style="dim")
+        watermark = Text(f"watermark {done.watermark or '-'}")
+        return Group(head, watermark, _workers(done), *self._owed.bar(), news)
+
+
+class _Owed:
+    """How far a clean-up has come: what groups on disk owe, of the most that they owed."""
+
+    def __init__(self) -> None:
+        self._bytes: dict[tuple[int, int], int] = {}
+        self._most = 0
+
+    def after(self, event: CleanedUp) -> None:
+        self._bytes[event.worker, event.space] = event.owing_bytes
+        left = sum(self._bytes.values())
+        self._most = max(self._most, left) if left else 0
+
+    def bar(self) -> list[RenderableType]:
+        """Nothing, where nothing is owed."""
+        if not self._most:
+            return []
+        left = sum(self._bytes.values())
+        line = Table.grid(padding=(0, 2))
+        done = ProgressBar(total=self._most, completed=self._most - left, width=_BAR_WIDTH)
+        line.add_row("clean-up", done, f"{bytes_text(left)} on disk still owe results")
+        return [line]
 
 
 def _workers(done: BatchDone) -> Table:
@@ -116,23 +149,9 @@ def _workers(done: BatchDone) -> Table:
             f"{share.input_rows:,}",
             f"{share.output_rows:,}",
             f"{share.state_rows:,}",
-            _bytes(share.memory_bytes),
-            _bytes(share.disk_bytes),
+            bytes_text(share.memory_bytes),
+            bytes_text(share.disk_bytes),
             f"{share.busy_ms:,} ms",
             Text(bar, style="cyan"),
         )
     return table
-
-
-def _bytes(count: int) -> str:
-    """A size for people.
-
-    >>> _bytes(1_500_000)
-    '1.5 MB'
-    """
-    size = float(count)
-    for unit in ("B", "KB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"

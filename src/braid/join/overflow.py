@@ -209,16 +209,28 @@ class Overflow:
         remaining = (self._without(each, groups) for each in self.generations)
         self.generations = [each for each in remaining if each is not None]
         length = sum(part.nbytes for parts in rows.values() for part in parts)
-        fits = self.store.has_room(length)
-        if fits or not self.step.chores.defers:
-            for state in self.states:
-                tier = MEMORY if fits else DISK
-                kept = self.upkeep.keep(rows[state], backing[state], tier)
-                if kept is not None:
-                    self.held.opened[state] = [kept, *self.held.open(state)]
-        else:
-            self._push_out(groups, rows, backing)
+        try:
+            if self.store.has_room(length):
+                self._take_in(MEMORY, rows, backing)
+            elif self.step.chores.defers:
+                self._push_out(groups, rows, backing)
+            else:
+                self._take_in(DISK, rows, backing)
+        except StorageFull:
+            self._take_in(MEMORY, rows, backing)
         self.account = replace(self.account, cleaned_groups=int(groups.sum()))
+
+    def _take_in(
+        self,
+        tier: str,
+        rows: dict[int, list[pa.RecordBatch]],
+        backing: dict[int, list[Section]],
+    ) -> None:
+        """Rows become part of the states that are probed."""
+        kept = {s: self.upkeep.keep(rows[s], backing[s], tier) for s in self.states}
+        for state, pair in kept.items():
+            if pair is not None:
+                self.held.opened[state] = [pair, *self.held.open(state)]
 
     def _without(self, generation: Generation, groups: Groups) -> Generation | None:
         left = generation.marks(self.groups) & ~groups

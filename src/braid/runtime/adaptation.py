@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _MARK = 0.9  # of the budget: sizes are estimates, and a batch comes on top
 _DEFAULT = "auto"  # where there is a budget; else there is nothing to be kept to
+_PATIENCE = 8  # batches until a worker whose disk was full tries again
 _SLICE_BYTES = 8 << 20  # what a worker cleans up in a batch, if its budget is not larger
 
 
@@ -84,6 +85,7 @@ class Adaptation:
         self.strategy = settings.strategy
         self.tally = Tally(dict.fromkeys(range(len(plan.rounds.spaces)), plan.groups))
         self.spills: dict[int, Spill] = {}
+        self.full_since: dict[int, int] = {}  # batches at which workers' disks were found full
         self.moves: tuple[Relocate, ...] = ()
         self.last_move_ms: int | None = None
         self.is_ending = False
@@ -203,6 +205,7 @@ class Adaptation:
             input_rows=sum(report.input_rows for report in mine),
             output_rows=sum(report.output_rows for report in mine),
             waiting_rows=commit.waiting_rows(worker),
+            spillable=commit.batch >= self.full_since.get(worker, -_PATIENCE) + _PATIENCE,
         )
 
     def _outcome(self, batch: int, reports: Sequence[Report]) -> Iterator[Event]:
@@ -210,7 +213,12 @@ class Adaptation:
         for report in reports:
             for space, account in report.overflowed.items():
                 order = self.spills.get(report.worker)
-                if account.spilled_groups or account.refusal:
+                was_full = report.worker in self.full_since
+                if account.refusal:
+                    self.full_since[report.worker] = batch
+                elif account.spilled_groups:
+                    self.full_since.pop(report.worker, None)
+                if account.spilled_groups or (account.refusal and not was_full):
                     yield Spilled(
                         batch=batch,
                         worker=report.worker,

@@ -78,7 +78,7 @@ class RunStore:
     `tiers` are folders that exist, tried in order when a run is written: what does not fit
     into memory goes to disk. Within `limit_bytes` of memory there is room for work that can
     wait; where there is such a limit, runs on disk are there to stay. If it `is_firm`, all else
-    goes to disk too.
+    goes to disk too, as long as there is room.
     """
 
     tiers: Mapping[str, Path]
@@ -109,9 +109,10 @@ class RunStore:
         On disk it gets a filter, if it is there to stay.
         """
         chunks = [memoryview(data)]
+        choices = list(self.tiers) if tier in self.tiers and tier != DISK else [DISK]
         if self.is_firm and not self.has_room(data.size):
-            tier = DISK
-        if tier == DISK and self.limit_bytes is not None:
+            choices.sort(key=lambda each: each != DISK)
+        if choices[0] == DISK and self.limit_bytes is not None:
             words = filter_of(hashes_of(decode(data)))
             padding = -data.size % words.itemsize
             chunks += [memoryview(bytes(padding)), words.data.cast("B")]
@@ -121,7 +122,7 @@ class RunStore:
                 checksum=checksum(*chunks),
                 filter_at=data.size + padding,
             )
-        found = self._write_where_it_fits(run.file, chunks, tier)
+        found = self._write_where_it_fits(run.file, chunks, choices)
         _verified.add(str(self.tiers[found] / run.file))
         return replace(run, tier=found)
 
@@ -146,9 +147,11 @@ class RunStore:
             return 0
         return next((n for n, run in enumerate(ladder) if run.tier != DISK), len(ladder))
 
-    def _write_where_it_fits(self, name: str, chunks: Sequence[memoryview], wanted: str) -> str:
-        *first_choices, last = self.tiers
-        for tier in first_choices if wanted != last else ():
+    def _write_where_it_fits(
+        self, name: str, chunks: Sequence[memoryview], choices: Sequence[str]
+    ) -> str:
+        *first, last = choices
+        for tier in first:
             try:
                 write_whole(self.tiers[tier] / name, *chunks, durable=False)
             except StorageFull:

@@ -6,6 +6,7 @@ Also taking partition groups out of a state, which is how they get to disk or to
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -82,7 +83,7 @@ class Upkeep:
     ) -> list[OpenRun]:
         """The ladder with some groups' rows on disk, where they are probed as before.
 
-        Runs there come first, and merge with one another only.
+        Runs there come first, and merge with one another only, while there is room.
         """
         spilled = self.store.count_spilled(_runs(ladder))
         left, gone = self.detach(ladder[spilled:], groups, horizon_us, DISK)
@@ -91,8 +92,9 @@ class Upkeep:
         if first is not None:
             parts = [alive(pair.rows, horizon_us) for pair in on_disk[first:]]
             backing = [section for pair in on_disk[first:] for section in pair.run.backing]
-            merged = self.keep(parts, backing, DISK)
-            on_disk[first:] = [] if merged is None else [merged]
+            with suppress(StorageFull):
+                merged = self.keep(parts, backing, DISK)
+                on_disk[first:] = [] if merged is None else [merged]
         return on_disk + left
 
     def _rewrite_dead(
@@ -101,7 +103,10 @@ class Upkeep:
         place = most_dead(_runs(ladder), horizon_us)
         if place is None or not self._fits(ladder[place : place + 1]):
             return _runs(ladder)
-        lean = self._merge(ladder[place : place + 1], horizon_us, tidy)
+        try:
+            lean = self._merge(ladder[place : place + 1], horizon_us, tidy)
+        except StorageFull:
+            return _runs(ladder)
         return (*_runs(ladder[:place]), lean, *_runs(ladder[place + 1 :]))
 
     def _merge(

@@ -5,7 +5,18 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from braid.cli.view import RunView
-from braid.events import BatchDone, BatchRetried, Finished, Journal, Recovered, WorkerShare
+from braid.events import (
+    BatchDone,
+    BatchRetried,
+    CleanedUp,
+    Finished,
+    Held,
+    Journal,
+    Recovered,
+    Relocated,
+    Spilled,
+    WorkerShare,
+)
 from braid.runtime.run import Run
 
 if TYPE_CHECKING:
@@ -75,6 +86,44 @@ def test_a_run_that_continues_says_so_though_it_did_before_anyone_looked(
     shown: Callable[..., str],
 ) -> None:
     assert shown(before=(Recovered(5, 10, 100, None),)) == "continues after batch 5\n"
+
+
+def test_what_was_done_about_the_run_is_told_with_its_reason(
+    shown: Callable[..., str],
+) -> None:
+    steps = [
+        Relocated(7, step, 0, 1, 0, 5, 90, 2000, "uneven", {})
+        for step in ("compute", "send", "receive", "reactivate")
+    ]
+    told = shown(
+        Spilled(7, 0, 0, 3, 1000, "above its budget", {}),
+        Spilled(7, 1, 0, 0, 0, "no space left in /mnt", {}),
+        *steps,
+        Held(7, 1, 40, 60, "more than its share", {}),
+        CleanedUp(8, 0, 0, 3, 77, 10),
+    )
+    assert told.splitlines() == [
+        "worker 0 pushed 3 groups (1.0 KB) to disk: above its budget",
+        "worker 1 keeps in memory what should go to disk: no space left in /mnt",
+        "5 groups (2.0 KB) go from worker 0 to worker 1: uneven",
+        "5 groups (2.0 KB) have come from worker 0 to worker 1: uneven",
+        "60 rows wait for worker 1: more than its share",
+        "worker 0 cleaned up 3 groups: 77 results",
+    ]
+
+
+def test_on_a_terminal_a_bar_shows_how_far_a_clean_up_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    journal = Journal()
+    with RunView(Run(journal, close=lambda: None, clean_up=lambda: None)):
+        for event in (BATCH, CleanedUp(8, 0, 0, 3, 7, 4000), CleanedUp(9, 0, 0, 3, 7, 1000)):
+            journal.add(event)
+    last = capsys.readouterr().err.rpartition("clean-up")[2]
+    assert "1.0 KB on disk still owe results" in last
+    assert last.count("━") + last.count("╸") + last.count("╺") == 24
 
 
 def test_the_end_needs_no_line_of_its_own(shown: Callable[..., str]) -> None:

@@ -1,0 +1,270 @@
+"""What adapting costs, and what it saves: ratios of batch times, each within one run or two.
+
+    python -m bench.adapting [QUESTION …]
+
+* `ample`: everything switched on, with more memory than is needed, beside everything off;
+* `moving`: the other groups' throughput while a fifth of the state moves;
+* `burst`: batches while a key bursts, beside the calm ones before, with the buffer and without;
+* `slowed`: the same while the processes of one executor get a fraction of their time.
+
+Batch times are medians. `ample` takes turns and counts the better of two rounds on each side,
+as the machines are noisy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import braid
+from bench.growth import Load, join_all, measure
+from braid.adapt.proposal import Relocate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from braid.adapt.statistics import Snapshot
+    from braid.events import Event
+
+ALL_ON: dict[str, Any] = {"memory": "4GB", "strategy": "auto", "skew_buffer": 10_000_000}
+MOVED = 0.2  # of the state
+QUIET_BATCHES = 8  # between two moves
+TROUBLE = range(16, 23)  # the batches that burst, or are slowed
+SKEW_FILES = 48
+HOT_KEY = 0
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A ratio, and what it should be."""
+
+    name: str
+    ratio: float
+    mark: float
+    at_least: bool = False
+
+    @property
+    def is_met(self) -> bool:
+        return self.ratio >= self.mark if self.at_least else self.ratio <= self.mark
+
+    def __str__(self) -> str:
+        should = f"{'at least' if self.at_least else 'at most'} {self.mark}"
+        return (
+            f"{self.name:>44}: {self.ratio:.2f} ({should}) {'ok' if self.is_met else 'MISSED'}"
+        )
+
+
+def ample(root: Path) -> Iterator[Mark]:
+    """The same join with nothing to adapt to, and ready for everything."""
+    load = Load(50)
+    streams = load.write(root / "calm")
+    best = {}
+    for _ in range(2):
+        for name, options in {"off": {}, "on": ALL_ON}.items():
+            seen = measure(load, streams, root / "run", **options).batch_ms
+            best[name] = min(seen, best.get(name, seen))
+    yield Mark("ready for everything, to nothing", best["on"] / best["off"], 1.05)
+
+
+@dataclass(frozen=True)
+class Shuttle:
+    """Moves a part of all state from one worker to the other, and next time back."""
+
+    first_batch: int
+    next_batch: int = 0
+    moves: int = 0
+
+    def decide(self, snapshot: Snapshot, /) -> tuple[Shuttle, tuple[Relocate, ...]]:
+        """Something every so many batches, once the window is full."""
+        if snapshot.batch < max(self.first_batch, self.next_batch):
+            return self, ()
+        sender, receiver = self.moves % 2, 1 - self.moves % 2
+        table = snapshot.workers[sender].tables[0]
+        wanted = MOVED * sum(load.memory_bytes for load in snapshot.workers)
+        count = int(np.searchsorted(np.cumsum(table.memory_bytes), wanted)) + 1
+        later = replace(self, next_batch=snapshot.batch + QUIET_BATCHES, moves=self.moves + 1)
+        groups = tuple(table.group[:count].tolist())
+        return later, (Relocate(sender, receiver, 0, groups, int(wanted), "the benchmark"),)
+
+
+def moving(root: Path) -> Iterator[Mark]:
+    """The same rows come in every batch: so the others' throughput goes by its time alone."""
+    load = Load(200, settled=60)
+    full = load.filling
+    streams = load.write(root / "moving")
+    shuttle = Shuttle(first_batch=full)
+    run = join_all(load.query, streams, root / "run", memory="4GB", strategy=shuttle)
+    times, moved_rows, begun = {}, [], {}
+    busy: set[int] = set()
+    for event in run.events():
+        match event:
+            case {"event": "batch", "batch": batch}:
+                times[batch] = event["elapsed_ms"]
+                state_rows = sum(worker["state_rows"] for worker in event["workers"])
+            case {"event": "relocate", "step": "deactivate", "batch": batch}:
+                begun[event["sender"]] = batch
+            case {"event": "relocate", "step": "receive"}:
+                moved_rows.append(event["rows"] / state_rows)
+            case {"event": "relocate", "step": "reactivate", "batch": batch}:
+                busy.update(range(begun[event["sender"]], batch + 2))
+    during = [times[batch] for batch in sorted(busy) if batch in times]
+    calm = [ms for batch, ms in times.items() if batch > full and batch not in busy]
+    print(
+        f"{len(moved_rows)} moves of {np.mean(moved_rows):.0%} of the state over {len(during)} "
+        f"batches: {np.mean(during):.0f} ms, else {np.mean(calm):.0f} ms"
+    )
+    yield Mark("others' rate in a move, to before", np.mean(calm) / np.mean(during), 0.8, True)
+
+
+SKEW_QUERY = (
+    "SELECT a.k, a.v AS va, b.v AS vb FROM a [RANGE 30 SECONDS], b [RANGE 30 SECONDS] "
+    "WHERE a.k = b.k"
+)
+SKEW_ROWS = 400_000  # of each stream in a batch
+SKEW_SPAN_S = 5  # of event time
+
+
+def write_skew(folder: Path, burst_rows: int) -> Path:
+    """Two streams; some rows of `a` in the batches of trouble are of one key, common in `b`."""
+    random = np.random.default_rng(1)
+    span_us = SKEW_SPAN_S * 1_000_000
+    for stream in "ab":
+        (folder / stream).mkdir(parents=True)
+        for number in range(SKEW_FILES):
+            times = np.sort(random.integers(0, span_us, SKEW_ROWS)) + number * span_us
+            keys = random.integers(1, SKEW_ROWS * 6, SKEW_ROWS)
+            hot = 50 if stream == "b" else burst_rows * (number in TROUBLE)
+            keys[random.choice(SKEW_ROWS, hot, replace=False)] = HOT_KEY
+            columns = {
+                "ts": pa.array(times).cast(pa.timestamp("us", "UTC")),
+                "k": keys,
+                "v": np.arange(SKEW_ROWS),
+            }
+            pq.write_table(pa.table(columns), folder / stream / f"{number:05d}.parquet")
+    return folder
+
+
+def skewed(name: str, streams: Path, root: Path, trouble: Trouble | None) -> Iterator[Mark]:
+    """Batches in trouble beside the calm ones before, with the buffer and without."""
+    for buffer_rows, at_least in ((50_000_000, False), (None, True)):
+        run = join_all(
+            SKEW_QUERY,
+            streams,
+            root / "run",
+            workers=2,
+            skew_buffer=buffer_rows,
+            listener=trouble,
+        )
+        times = {e["batch"]: e["elapsed_ms"] for e in run.events() if e["event"] == "batch"}
+        calm = median(ms for batch, ms in times.items() if 6 < batch < TROUBLE.start)
+        during = median(ms for batch, ms in times.items() if batch in TROUBLE)
+        after = median(ms for batch, ms in times.items() if batch >= TROUBLE.stop)
+        held = [e for e in run.events() if e["event"] == "hold"]
+        most = max((event["waiting_rows"] for event in held), default=0)
+        print(
+            f"{name}, {'no' if buffer_rows is None else 'with a'} buffer: calm {calm:.0f} ms, "
+            f"in trouble {during:.0f}, after {after:.0f}; at most {most:,} rows waited"
+        )
+        print(sorted(times.items()))
+        with_it = "without the buffer" if buffer_rows is None else "with the buffer"
+        yield Mark(f"{name}, to calm, {with_it}", during / calm, 1.3, at_least)
+
+
+def burst(root: Path) -> Iterator[Mark]:
+    """A key that is common in one stream bursts in the other."""
+    streams = write_skew(root / "burst", burst_rows=15_000)
+    yield from skewed("a key that bursts", streams, root, None)
+
+
+class Trouble:
+    """Lets the Python processes of one executor run for a fraction of the time, for a while."""
+
+    RUN_S, REST_S = 0.01, 0.03
+
+    def __init__(self) -> None:
+        self._is_on = threading.Event()
+        threading.Thread(target=self._hinder, daemon=True).start()
+
+    def __call__(self, event: Event) -> None:
+        """Begin and end with the batches of trouble."""
+        if event.name == "batch":
+            batch = event.batch
+            (self._is_on.set if batch + 1 in TROUBLE else self._is_on.clear)()
+
+    def _hinder(self) -> None:
+        while True:
+            self._is_on.wait()
+            processes = python_workers()
+            try:
+                for process in processes:
+                    process.send_signal(signal.SIGSTOP)
+                time.sleep(self.REST_S)
+            finally:
+                for process in processes:
+                    process.send_signal(signal.SIGCONT)
+            time.sleep(self.RUN_S)
+
+
+def python_workers() -> list[psutil.Process]:
+    """Those of the first executor."""
+    of_executor: dict[int, list[psutil.Process]] = {}
+    for process in psutil.Process(os.getpid()).children(recursive=True):
+        if "pyspark.daemon" in " ".join(process.cmdline()):
+            parent = process.parent()
+            if parent is not None and "pyspark.daemon" in " ".join(parent.cmdline()):
+                of_executor.setdefault(parent.pid, []).append(process)
+    return of_executor[min(of_executor)]
+
+
+def slowed(root: Path) -> Iterator[Mark]:
+    """One of two executors gets a quarter of its time."""
+    braid.session("local[2]").stop()
+    session = braid.session("local-cluster[2,1,2048]")
+    streams = write_skew(root / "slowed", burst_rows=0)
+    yield from skewed("a worker slowed", streams, root, Trouble())
+    session.stop()
+
+
+QUESTIONS: dict[str, Callable[[Path], Iterator[Mark]]] = {
+    "ample": ample,
+    "moving": moving,
+    "burst": burst,
+    "slowed": slowed,
+}
+
+
+def main() -> None:
+    """Answer the questions, on the screen and as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m bench.adapting", description=__doc__)
+    parser.add_argument("questions", nargs="*", choices=QUESTIONS, default=list(QUESTIONS))
+    parser.add_argument("--out", type=Path, default=Path("bench-results"))
+    arguments = parser.parse_args()
+    marks = []
+    for name in arguments.questions:
+        if name != "slowed":
+            braid.session("local[2]")
+        with tempfile.TemporaryDirectory(prefix="braid-adapting-") as folder:
+            for mark in QUESTIONS[name](Path(folder)):
+                marks.append(mark)
+                print(mark)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    record = {mark.name: {"ratio": mark.ratio, "mark": mark.mark} for mark in marks}
+    (arguments.out / "adapting.json").write_text(json.dumps(record, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
