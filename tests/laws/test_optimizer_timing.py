@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from braid.optimize.timing import Trigger
 
-LAW = settings(max_examples=8 * int(os.environ.get("BRAID_CASES", "1")), deadline=None)
+LAW = settings(max_examples=5 * int(os.environ.get("BRAID_CASES", "1")), deadline=None)
 REST_MS = 1000.0
 BATCH_MS = 200.0
 

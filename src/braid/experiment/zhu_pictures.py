@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from braid.experiment.zhu_optimizers import Distributions, SetOfPlans, StrategyTrials
 
 _WIDTH, _HEIGHT = 4.6, 3.8  # inches of a panel
+_WIDE = 30.0  # beyond such a ratio, an axis is logarithmic
 
 
 def draw_sets(found: Mapping[int, SetOfPlans], path: Path) -> None:
@@ -30,7 +31,8 @@ def draw_sets(found: Mapping[int, SetOfPlans], path: Path) -> None:
         for name, plan, mark in (("mjoin", each.mjoin, "o"), ("binary", each.binary, "s")):
             axes.plot(plan.memory, plan.cpu, mark, fillstyle="none", markersize=9, label=name)
         axes.set_title(f"set {number}", fontsize=10)
-        axes.set_xscale("log")
+        if seen[-1][1] > _WIDE * each.mjoin.memory:
+            axes.set_xscale("log")
         _label(axes, "rows in states", "operations per second")
     figure.savefig(path, dpi=130)
 
@@ -43,6 +45,8 @@ def draw_strategies(found: StrategyTrials, path: Path) -> None:
         share.plot(streams, [t.per_cent for t in by_streams.values()], ".-", label=name)
         time.plot(streams, [mean(t.taken_ms) for t in by_streams.values()], ".-", label=name)
     time.set_yscale("log")
+    for axes in (share, time):
+        axes.set_xticks(range(4, max(found["mjoin-init"]) + 1, 4))
     _label(share, "streams", "% qualified")
     _label(time, "streams", "ms on average")
     figure.savefig(path, dpi=130)

@@ -16,6 +16,7 @@ Nothing here knows Spark, queries or states; the same graph gives the same plans
 """
 
 from braid.model.join_graph import JoinGraph
+from braid.optimize import timing
 from braid.optimize.bjtree_init import bjtree_init
 from braid.optimize.cost_model import MODELS, CostModel, IndexProbes, NestedLoops
 from braid.optimize.cost_of import cost_of
@@ -45,4 +46,5 @@ __all__ = [
     "mjoin_ordering",
     "parse_graph",
     "skyline",
+    "timing",
 ]

@@ -84,7 +84,7 @@ class _Tables:
         self.model: CostModel = estimator.model
         self.cartesian = estimator.cartesian
         self.rows = np.array([sizes.rows(each) for each in sets])
-        self.memory = np.array([sizes.memory(each) for each in sets])
+        self.memory = np.array([0.0, *(estimator.memory(each) for each in sets[1:])])
         self.neighbours = np.array([sizes.neighbours(each) for each in sets])
         self.turnover = np.array([sizes.turnover(each) for each in sets])
         self.keep = self.model.keep(self.rows * self.turnover)

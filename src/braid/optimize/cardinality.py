@@ -39,7 +39,8 @@ class Cardinalities:
 
     * `rows(streams)`: rows in the state of a join of some streams
     * `turnover(streams)`: how many times per unit of time such a state is renewed
-    * `memory(streams)`: what it takes: bytes if the graph knows them, else rows
+    * `window(streams)`: the shortest window of some streams
+    * `row_bytes(streams)`: the size of a row of their join; 1 if the graph does not know
     * `neighbours(streams)`: all that have a predicate with some of these, which may be among
       them
     """
@@ -65,7 +66,8 @@ class Cardinalities:
         self._within_key = cache(self._find_within_key)
         self.rows = cache(self._find_rows) if self._keys else self._independent_rows
         self.turnover = cache(self._find_turnover)
-        self.memory = cache(self._find_memory)
+        self.window = cache(self._find_window)
+        self.row_bytes = cache(self._find_row_bytes)
         self.neighbours = cache(self._find_neighbours)
 
     def growth(self, known: Streams, found: Streams) -> float:
@@ -82,10 +84,13 @@ class Cardinalities:
     def _find_turnover(self, streams: Streams) -> float:
         return sum(1.0 / self._windows[number] for number in members(streams))
 
-    def _find_memory(self, streams: Streams) -> float:
+    def _find_window(self, streams: Streams) -> float:
+        return min(self._windows[number] for number in members(streams))
+
+    def _find_row_bytes(self, streams: Streams) -> float:
         if self._width is None:
-            return self.rows(streams)
-        return self.rows(streams) * sum(self._width[number] for number in members(streams))
+            return 1.0
+        return sum(self._width[number] for number in members(streams))
 
     def _find_neighbours(self, streams: Streams) -> Streams:
         found = 0

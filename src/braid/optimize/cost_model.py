@@ -21,6 +21,9 @@ from braid.model.errors import BraidError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+_RUN_SHARE = 1 / 8
+"""Of a window, the time that a merged run covers at most."""
+
 Amount = TypeVar("Amount", float, NDArray[np.float64])
 """A number, or one for each of many plans."""
 
@@ -34,6 +37,13 @@ class CostModel(Protocol):
 
     def probe(self, rows: Amount, matches: Amount, /) -> Amount:
         """The cost of rows that probe, and find so many matches in all; linear in both."""
+        ...
+
+    def held(self, rows: float, arrivals: float, window: float, /) -> float:
+        """How many rows a state holds, of which `rows` may still join.
+
+        So many arrive per unit of time, and `window` is the shortest of their members'.
+        """
         ...
 
 
@@ -61,6 +71,10 @@ class NestedLoops:
         """C_j for each match."""
         return matches * self.join
 
+    def held(self, rows: float, arrivals: float, window: float, /) -> float:
+        """A row is purged when the first of its members leaves its window."""
+        return rows
+
 
 @dataclass(frozen=True, slots=True)
 class IndexProbes:
@@ -68,12 +82,17 @@ class IndexProbes:
 
     The search costs each row that probes, whether it finds anything or not; how large the state
     is hardly matters. So many fruitless probes, which `NestedLoops` gives away, have a price.
+
+    A state keeps a row for the shortest window from its youngest member on, and longer: until
+    all of its run has left the window, and for a `lag` until a batch has told that. The lag is
+    about the time between two batches, in the graph's unit.
     """
 
     insert: float = 1.0
     purge: float = 1.0
     search: float = 1.0
     match: float = 1.0
+    lag: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse constants that are no costs."""
@@ -86,6 +105,10 @@ class IndexProbes:
     def probe(self, rows: Amount, matches: Amount, /) -> Amount:
         """A search for each row that probes, and what each match costs."""
         return rows * self.search + matches * self.match
+
+    def held(self, rows: float, arrivals: float, window: float, /) -> float:
+        """All that arrives until it is dropped."""
+        return arrivals * (window * (1 + _RUN_SHARE / 2) + self.lag)
 
 
 MODELS: Mapping[str, Callable[[], CostModel]] = {

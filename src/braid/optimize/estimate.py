@@ -68,6 +68,7 @@ class Estimator:
         self._orderer = orderer
         self._ordered: dict[tuple[Streams, ...], Ordered] = {}
         self._kept: dict[Streams, float] = {}
+        self._memory: dict[Streams, float] = {}
 
     def leaves(self) -> tuple[Part, ...]:
         """A part for each stream."""
@@ -76,7 +77,7 @@ class Estimator:
     @property
     def least_memory(self) -> float:
         """The memory of the streams alone, which every plan needs."""
-        return sum(self.sizes.memory(leaf.streams) for leaf in self.leaves())
+        return sum(self.memory(leaf.streams) for leaf in self.leaves())
 
     def join(self, inputs: Sequence[Part]) -> Part:
         """The join of some parts, with its probes ordered."""
@@ -86,7 +87,7 @@ class Estimator:
         cpu, memory, everything = self.model.probe(probes.rows, probes.matches), 0.0, 0
         for part in inputs:
             cpu += part.cpu + self.keep(part.streams)
-            memory += part.memory + self.sizes.memory(part.streams)
+            memory += part.memory + self.memory(part.streams)
             everything |= part.streams
         return Part(everything, inputs, cpu, memory)
 
@@ -96,6 +97,16 @@ class Estimator:
         if found is None:
             rows = self.sizes.rows(streams) * self.sizes.turnover(streams)
             found = self._kept[streams] = self.model.keep(rows)
+        return found
+
+    def memory(self, streams: Streams) -> float:
+        """What the state of a part takes: bytes if the graph knows them, else rows."""
+        found = self._memory.get(streams)
+        if found is None:
+            sizes, rows = self.sizes, self.sizes.rows(streams)
+            arrivals = rows * sizes.turnover(streams)
+            held = self.model.held(rows, arrivals, sizes.window(streams))
+            found = self._memory[streams] = held * sizes.row_bytes(streams)
         return found
 
     def ordered(self, inputs: tuple[Streams, ...]) -> Ordered:

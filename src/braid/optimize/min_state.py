@@ -57,7 +57,7 @@ def join_lightest(estimator: Estimator, *, cartesian: bool) -> Part:
         one, other = (part.streams for part in pair)
         product = not sizes.neighbours(one) & other
         barred = product and not cartesian
-        return math.inf if barred else sizes.rows(one | other), product
+        return math.inf if barred else estimator.memory(one | other), product
 
     while len(parts) > 1:
         pair = min(combinations(parts, 2), key=weight)

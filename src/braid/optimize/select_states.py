@@ -39,7 +39,7 @@ def select_states(estimator: Estimator, memory: float) -> Iterator[Part]:
 def _improved(estimator: Estimator, current: Part, memory: float) -> Part | None:
     """The tree with the first pair joined that fits and saves CPU, if there is one."""
     for one, other in _candidates(estimator, current):
-        state = estimator.sizes.memory(one.streams | other.streams)
+        state = estimator.memory(one.streams | other.streams)
         if current.memory + state > memory:
             continue  # before the orders are looked for, which takes long
         others = [part for part in current.inputs if part is not one and part is not other]
@@ -70,7 +70,7 @@ def _candidates(estimator: Estimator, current: Part) -> list[Pair]:
 
     def ratio(pair: Pair) -> float:
         one, other = (part.streams for part in pair)
-        weight = sizes.rows(one | other)
+        weight = estimator.memory(one | other)
         often = frequency.get(frozenset((one, other)), 0)
         return often / weight if weight else math.inf
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from braid.cli import main
-from braid.experiment import EXPERIMENTS
+from braid.experiment import EXPERIMENTS, STUDIES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ def test_experiments_are_listed(
 ) -> None:
     assert braid(monkeypatch, "experiment", "--list") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == list(EXPERIMENTS)
+    assert [line.split()[0] for line in lines] == [*EXPERIMENTS, *STUDIES]
 
 
 def test_an_unknown_experiment_is_named_with_the_nearest(
@@ -34,3 +34,24 @@ def test_an_unknown_experiment_is_named_with_the_nearest(
     assert braid(monkeypatch, "experiment", "lazy-disc", "--out", str(out)) == 1
     assert "did you mean 'lazy-disk'?" in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_a_study_is_made_without_spark(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def refuse(master: str) -> None:
+        raise AssertionError("Spark is not needed")
+
+    monkeypatch.setattr("braid.cli.experiment.start_spark", refuse)
+    monkeypatch.setattr(
+        "sys.argv", ["braid", "experiment", "optimizer-sets", "--out", str(tmp_path)]
+    )
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code
+    assert "optimizer-sets.png" in capsys.readouterr().out
+    assert (tmp_path / "optimizer-sets.png").read_bytes().startswith(b"\x89PNG")
+    assert (
+        "| set 4: plans between the two | ((a b) c d) |"
+        in (tmp_path / "optimizer-sets.md").read_text()
+    )

@@ -28,7 +28,9 @@ def names(tree: Tree) -> tuple[str, ...]:
 class Reference:
     """What trees over a graph cost, with the best of all probe orders.
 
-    `keep` is C_i + C_d; each row that probes costs `search`, and each that is found `match`.
+    `keep` is C_i + C_d; each row that probes costs `search`, and each that is found `match`. A
+    row is purged with its first member; or, if a `lag` is given, so long after 17/16 of the
+    shortest window from its youngest member on.
     """
 
     def __init__(
@@ -39,7 +41,9 @@ class Reference:
         search: float = 0.0,
         match: float = 1.0,
         cartesian: bool = True,
+        lag: float | None = None,
     ) -> None:
+        self.lag = lag
         self.keep, self.search, self.match, self.cartesian = keep, search, match, cartesian
         self.rates = graph.rates
         self.window = {
@@ -109,13 +113,19 @@ class Reference:
             below = self.costs(child)
             probes = self.best_cascade(child, [other for other in tree if other != child])
             cpu += below[0] + self.keep * self.arrivals(child) + probes
-            memory += below[1] + self.state_rows(child)
+            memory += below[1] + self.held(child)
         return cpu, memory
 
     def memory(self, tree: Tree) -> float:
         if isinstance(tree, str):
             return 0.0
-        return sum(self.memory(child) + self.state_rows(child) for child in tree)
+        return sum(self.memory(child) + self.held(child) for child in tree)
+
+    def held(self, tree: Tree) -> float:
+        if self.lag is None:
+            return self.state_rows(tree)
+        shortest = min(self.window[name] for name in names(tree))
+        return self.arrivals(tree) * (shortest * 17 / 16 + self.lag)
 
 
 def all_trees(streams: Sequence[str]) -> Iterator[Tree]:

@@ -238,8 +238,8 @@ def test_a_time_that_is_none_is_refused(seconds: float) -> None:
 
 
 def test_equal_graphs_have_equal_plans() -> None:
-    for seed in range(10):
-        graphs = [random_graph(Random(seed), 7, more_pairs=0.3) for _ in range(2)]
+    for seed in range(4):
+        graphs = [random_graph(Random(seed), 6, more_pairs=0.3) for _ in range(2)]
         for search in SEARCHES:
             first, second = (search(graph, cpu=1e4, memory=1e4) for graph in graphs)
             assert first == second

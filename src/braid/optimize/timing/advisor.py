@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from braid.model.errors import BraidError
 from braid.optimize.bjtree_init import bjtree_init
 from braid.optimize.cost_model import CostModel, NestedLoops
 from braid.optimize.cost_of import cost_of
@@ -45,7 +46,8 @@ class Advisor:
     """Asks a trigger, an optimizer or the log, and hysteresis; frozen, as all of them are.
 
     `window`, `keys` and `row_bytes` are those of the graph. Selectivities that are unknown
-    count as `assumed_selectivity`.
+    count as `assumed_selectivity`. Products are out of the question unless `cartesian`: on the
+    engine, one worker would have all of one.
     """
 
     trigger: Trigger
@@ -59,6 +61,13 @@ class Advisor:
     cartesian: bool = False
     hysteresis: Hysteresis = field(default_factory=Hysteresis)
     log: QueryLog = field(default_factory=QueryLog)
+
+    def __post_init__(self) -> None:
+        """Refuse an optimizer that there is not."""
+        if self.optimizer not in OPTIMIZERS:
+            raise BraidError(
+                f"unknown optimizer {self.optimizer!r}", hint=f"known: {', '.join(OPTIMIZERS)}"
+            )
 
     def advise(
         self, situation: Situation, tree: str, orders: str = ""

@@ -174,6 +174,7 @@ def test_load_alone_does_not_move_a_data_driven_advisor() -> None:
         lambda: Hysteresis(rest_ms=math.nan),
         lambda: QueryLog(tolerance=-1),
         lambda: QueryLog(capacity=-1),
+        lambda: replace(advisor(), optimizer="best"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(make: type) -> None:
