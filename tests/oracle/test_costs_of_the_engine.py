@@ -14,6 +14,7 @@ from braid import JoinGraph, cql
 from braid.join.plan import make_plan
 from braid.model.expression import Column
 from braid.optimize import IndexProbes, cost_of
+from braid.plan.shape import shape_text
 from tests.engine import Engine
 from tests.unit.state.making import quick_folder
 
@@ -51,9 +52,8 @@ def executed(windows: dict[str, int], plan: Plan) -> Done:
         for field in schema
     }
     query = cql.bind(text, schemas, event_time="ts")
-    laid = make_plan(
-        query, types, "ts", groups=4, lateness_us=0, plan=plan.tree, order=plan.orders or None
-    )
+    chosen = shape_text(plan.tree, plan.orders or None)
+    laid = make_plan(query, types, "ts", groups=4, lateness_us=0, plans=[chosen])
     random, counts, sizes = np.random.default_rng(1), Counter[str](), Counter[int]()
     with quick_folder() as folder:
         engine = Engine(laid, folder, workers=1)
