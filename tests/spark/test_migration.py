@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,9 +9,9 @@ import pytest
 import braid
 from braid.model.errors import BraidError
 from tests.spark.hostile import Hostile
-from tests.spark.kill_workloads import GROUPS, LATENESS_S, ONE_KEY, STREAMS, TREE
+from tests.spark.kill_workloads import GROUPS, ONE_KEY, TREE
 from tests.spark.test_overflow import FILES, Place
-from tests.spark.test_streaming import wait_until
+from tests.spark.test_streaming import PAIRS, Folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,37 +78,16 @@ def test_a_run_is_continued_with_the_plan_that_it_came_to(
     place.check()
 
 
-def has_taken(run: braid.Run, batches: int) -> bool:
-    return run.progress.batches >= batches
-
-
-def has_changed_to(run: braid.Run, plan: str) -> bool:
-    return ("end", plan) in steps(run.events())
-
-
-def test_frames_go_on_through_changes_that_are_asked_for(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    place = Place(tmp_path, ONE_KEY)
-    place.arrive(range(2))
-    frames = {
-        stream: spark.readStream.schema(spark.read.parquet(f"{tmp_path}/{stream}").schema)
-        .option("maxFilesPerTrigger", 1)
-        .parquet(f"{tmp_path}/{stream}")
-        for stream in STREAMS
-    }
-    lateness = f"{LATENESS_S} seconds"
-    query = braid.query(ONE_KEY.query, event_time="ts", lateness=lateness, **frames)
-    sink = braid.sinks.parquet(tmp_path / "out")
-    run = query.start(checkpoint=tmp_path / "checkpoint", sink=sink, workers=2, groups=8)
-    for first, last, plan in ((2, 4, "(a (b c))"), (4, FILES, "((a c) b)")):
-        wait_until(partial(has_taken, run, first), run)
-        run.migrate(plan)
-        place.arrive(range(first, last))
-        wait_until(partial(has_changed_to, run, plan), run)
-    wait_until(lambda: run.progress.input_rows == 3 * FILES * place.input.rows, run)
+def test_the_plan_of_frames_does_not_change(spark: SparkSession, tmp_path: Path) -> None:
+    a, b = Folder(tmp_path / "a"), Folder(tmp_path / "b")
+    query = braid.query(PAIRS, event_time="ts", a=a.stream(spark), b=b.stream(spark))
+    place = {"checkpoint": tmp_path / "checkpoint", "sink": braid.sinks.memory()}
+    with pytest.raises(BraidError, match="streaming DataFrames"):
+        query.start(**place, migrate_at=["2:(b a)"])
+    run = query.start(**place)
+    with pytest.raises(BraidError, match="streaming DataFrames"):
+        run.migrate("(b a)")
     run.stop()
-    place.check()
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ class Migration:
     plan: JoinPlan
     pause_ms: float
     way: str = AUTO
+    may_change: bool = True
     _wishes: list[Wish] = field(default_factory=list, init=False)
     _reason: str = field(default="", init=False)
     _usual_ms: float = field(default=0.0, init=False)
@@ -52,6 +53,11 @@ class Migration:
 
     def ask(self, wish: Wish) -> None:
         """Have the plan changed, once no other change is under way."""
+        if not self.may_change:
+            raise BraidError(
+                "the plan of a query over streaming DataFrames does not change while it runs",
+                hint="read folders of files instead, with braid.files",
+            )
         if wish.way not in WAYS:
             raise BraidError(
                 f"unknown way to change a plan {wish.way!r}", hint=f"one of {', '.join(WAYS)}"

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from braid.adapt.strategy import Strategy
     from braid.cql.fluent import Draft
@@ -250,7 +249,8 @@ class ContinuousQuery:
         The plan changes while the query runs: `migrate_at` tells when and to what, such as
         "12:((a b) c)", and `Run.migrate` at any time. The `migration` is by `moving-state`, in
         which a batch takes about `migration_pause` longer at most, by `parallel-track`, or
-        `auto`. A checkpoint goes on with the plan that it has come to.
+        `auto`; of DataFrames it does not change. A checkpoint goes on with the plan that it has
+        come to.
         """
         settings = memory_settings(
             memory, overflow, strategy, spill_policy, spill_percent, cleanup
@@ -260,7 +260,11 @@ class ContinuousQuery:
             raise BraidError(f"a buffer cannot hold {skew_buffer:,} rows")
         laid = self.plan(groups=groups, plan=plan, order=order)
         wishes = [parse_wish(text, migration) for text in migrate_at]
-        course = Migration(laid, parse_duration(migration_pause) / 1000, migration)
+        may_change = bool(
+            self.readers
+        )  # Spark's own offsets name the sources as a plan has them
+        pause_ms = parse_duration(migration_pause) / 1000
+        course = Migration(laid, pause_ms, migration, may_change=may_change)
         for wish in wishes:
             course.ask(wish)
         shares = None if assign is None else parse_shares(assign, workers)
@@ -350,12 +354,9 @@ class ContinuousQuery:
             read = partial(self._read_files, self._needed_columns())
             return FolderFeed(shelf, names, read, coordinator, self.spark)
         offsets = coordinator.checkpoint.folder / "spark"
-
-        def writer(plan: JoinPlan) -> DataStreamWriter:
-            stream = self.split(plan).tagged(self.frames).writeStream
-            stream = stream.option("checkpointLocation", str(offsets))
-            return stream.trigger(availableNow=True) if available_now else stream
-
+        writer = self.split(coordinator.plan).tagged(self.frames).writeStream
+        writer = writer.option("checkpointLocation", str(offsets))
+        writer = writer.trigger(availableNow=True) if available_now else writer
         return SparkFeed(writer, coordinator, self.spark)
 
     def split(self, plan: JoinPlan) -> Split:

@@ -220,38 +220,22 @@ class SparkFeed:
 
     Sources may fall silent while groups move. Rows that wait for them must not wait for more
     rows to come, so the feed brings a batch without rows then.
-
-    Spark brings rows in the form of one plan. When the plan changes, its query is ended before
-    the next batch, and another one goes on where it was.
     """
 
     def __init__(
-        self,
-        writer: Callable[[JoinPlan], DataStreamWriter],
-        coordinator: Coordinator,
-        spark: SparkSession,
+        self, writer: DataStreamWriter, coordinator: Coordinator, spark: SparkSession
     ) -> None:
-        """Start the query; `writer` makes one for a plan."""
-        self._writer, self._coordinator, self._spark = writer, coordinator, spark
+        """Start the query."""
+        self._coordinator, self._spark = coordinator, spark
         self._at_work = threading.Lock()
         self._stopping = False
         self._failure: Exception | None = None
         coordinator.relocation.on_arrival = self._on_arrival
-        self._begin()
-        self._thread = threading.Thread(target=self._follow, name="braid", daemon=True)
-        self._thread.start()
-
-    def _begin(self) -> None:
-        self._plan = self._coordinator.plan
-        self._query = self._writer(self._plan).foreachBatch(self._on_batch).start()
-
-    @property
-    def _is_outdated(self) -> bool:
-        return self._plan is not self._coordinator.plan
+        self._query = writer.foreachBatch(self._on_batch).start()
 
     def _on_batch(self, rows: DataFrame, number: int) -> None:
         with self._at_work:
-            if self._stopping or self._is_outdated:
+            if self._stopping:
                 # Returning would tell Spark that the batch is done.
                 raise BraidError(f"stopped before batch {number}")
             try:
@@ -275,37 +259,29 @@ class SparkFeed:
             self._failure = failure
             self._query.stop()
 
-    def _follow(self) -> None:
-        """See to Spark's queries, one after the other, until there is nothing more to do."""
+    def wait(self, timeout_s: float | None) -> bool:
+        """Wait for Spark's query; what ended it is raised here."""
         try:
-            while self._has_ended_well() and self._is_outdated:
-                with self._at_work:
-                    if not self._stopping:
-                        self._begin()
+            if timeout_s is None:
+                self._query.awaitTermination()
+            # Spark takes fractions of a second, whatever its types say.
+            elif not self._query.awaitTermination(max(timeout_s, 0.001)):  # type: ignore[arg-type]
+                return False
             with self._at_work:
                 if not self._stopping and self._failure is None:
                     self._coordinator.end(self._spark)
                 self._stopping = True
-        except Exception as failure:
-            self._failure = failure
-
-    def _has_ended_well(self) -> bool:
-        """Wait for Spark's query; whether it ended because it came to its end, or had to."""
-        try:
-            self._query.awaitTermination()
+            if self._failure is not None:
+                raise self._failure
+            return True
         except Exception as fault:
-            if self._failure is None and not self._stopping and not self._is_outdated:
-                reason = explain_fault(fault)
-                self._failure = reason if isinstance(reason, BraidError) else BraidError(reason)
-                self._failure.__cause__ = fault
-        return self._failure is None and not self._stopping
-
-    def wait(self, timeout_s: float | None) -> bool:
-        """Wait until it has ended; what ended it is raised here."""
-        self._thread.join(timeout_s)
-        if self._failure is not None and not self._thread.is_alive():
-            raise self._failure
-        return not self._thread.is_alive()
+            if self._failure is not None:
+                raise self._failure from None
+            if self._stopping:
+                return True
+            reason = explain_fault(fault)
+            error = reason if isinstance(reason, BraidError) else BraidError(reason)
+            raise error from fault
 
     def stop(self) -> None:
         """Stop Spark's query between two batches; it would cut one off in the middle."""
