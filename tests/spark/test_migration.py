@@ -88,22 +88,3 @@ def test_the_plan_of_frames_does_not_change(spark: SparkSession, tmp_path: Path)
     with pytest.raises(BraidError, match="streaming DataFrames"):
         run.migrate("(b a)")
     run.stop()
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"migrate_at": ["soon:(a b c)"]}, "cannot read 'soon:"),
-        ({"migrate_at": ["2:(a b d)"]}, "names 'd', which is no stream"),
-        ({"migrate_at": ["2:(a b)"]}, "lacks the stream 'c'"),
-        ({"migrate_at": ["2:(a b c)"], "migration": "by foot"}, "by foot"),
-    ],
-)
-def test_bad_wishes_are_named(
-    spark: SparkSession, tmp_path: Path, options: dict[str, Any], words: str
-) -> None:
-    place = Place(tmp_path, ONE_KEY)
-    place.arrive(range(1))
-    with pytest.raises(BraidError, match=words):
-        place.start(**options)
-    assert not (tmp_path / "checkpoint").exists()

@@ -213,6 +213,10 @@ def in_memory(checkpoint: Path) -> Counter[str]:
         ({"workers": 2, "assign": "1"}, "1 shares in '1', and 2 workers"),
         ({"strategy": "spill-only", "spill_percent": 0}, "above 0"),
         ({"memory": "1MB", "cleanup": "later"}, "later"),
+        ({"migrate_at": ["soon:(a b c)"]}, "cannot read 'soon:"),
+        ({"migrate_at": ["2:(a b d)"]}, "names 'd', which is no stream"),
+        ({"migrate_at": ["2:(a b)"]}, "lacks the stream 'c'"),
+        ({"migrate_at": ["2:(a b c)"], "migration": "by foot"}, "by foot"),
     ],
 )
 def test_bad_options_are_named(

@@ -54,8 +54,10 @@ class Backlog:
         arrived, space = self.arrived[number], self.ports[number].space
         before = [each for each in self._before if each.port == number]
         paused = marked(self.step.paused.get(space, ()), len(owned))
-        weights = self._weights(space, len(owned))
         most = self._most(number)
+        if not before and not paused.any() and most == math.inf:
+            return arrived
+        weights = self._weights(space, len(owned))
         active = of_groups(arrived, ~paused)
         joins = evenly(hashes_of(active), weights, most)
         if not before and joins.all() and active.num_rows == arrived.num_rows:

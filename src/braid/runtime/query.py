@@ -351,7 +351,7 @@ class ContinuousQuery:
         if names is not None:
             folders = {name: reader.stream for name, reader in self.readers.items()}
             shelf = Shelf.browse(folders, names.read)
-            read = partial(self._read_files, self._needed_columns())
+            read = partial(self._read_files, self._needed_columns(), {})
             return FolderFeed(shelf, names, read, coordinator, self.spark)
         offsets = coordinator.checkpoint.folder / "spark"
         writer = self.split(coordinator.plan).tagged(self.frames).writeStream
@@ -368,11 +368,15 @@ class ContinuousQuery:
     def _read_files(
         self,
         needed: Mapping[str, list[str]],
+        splits: dict[tuple[str, ...], Split],
         taken: Mapping[str, list[str]],
         plan: JoinPlan,
     ) -> DataFrame:
+        """The rows of some files; `splits` are those of the plans so far, made once each."""
+        if plan.texts not in splits:
+            splits[plan.texts] = self.split(plan)
         frames = {n: r.read(taken[n], needed[n]) for n, r in self.readers.items()}
-        return self.split(plan).tagged(frames)
+        return splits[plan.texts].tagged(frames)
 
     def _needed_columns(self) -> dict[str, list[str]]:
         """The sources' own columns that the query uses, under any of their aliases."""
