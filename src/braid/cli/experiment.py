@@ -45,7 +45,8 @@ def experiment(
             rows = _perform(each, out / f"{each.name}.png", status.update)
         (out / f"{each.name}.md").write_text(_as_markdown(each, rows))
         console.print(_as_table(each, rows))
-        console.print(f"{out / each.name}.png, {out / each.name}.md\n", highlight=False)
+        made = f"{out / each.name}.png, {out / each.name}.md\n"
+        console.print(made, highlight=False, markup=False, soft_wrap=True)
 
 
 def _perform(
