@@ -104,12 +104,22 @@ class Shuttle:
 
 
 def moving(root: Path) -> Iterator[Mark]:
-    """The same rows come in every batch: so the others' throughput goes by its time alone."""
+    """The same rows come in every batch: so the others' throughput goes by its time alone.
+
+    A move makes the one worker as full as the other was, so that batches stay comparable.
+    """
     for rows, batches in ((50_000, 60), (500_000, 40)):
         load = Load(200, settled=batches, rows_per_file=rows)
         streams = load.write(root / f"moving{rows}")
         shuttle = Shuttle(first_batch=load.filling + WARM_BATCHES)
-        run = join_all(load.query, streams, root / "run", memory="4GB", strategy=shuttle)
+        run = join_all(
+            load.query,
+            streams,
+            root / "run",
+            memory="4GB",
+            strategy=shuttle,
+            assign="0.6,0.4",
+        )
         calm, during, moved = parted(run.events(), shuttle.first_batch)
         size = f"{3 * rows:,} rows a batch"
         print(

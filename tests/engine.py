@@ -274,10 +274,10 @@ class Engine:
         assert move.runs is not None
         arrived = {}
         for state, run in move.runs.items() if with_files else ():
-            found = self.stores(move.sender)[move.space].find(run)
-            if found is not None:
+            rows = self.stores(move.sender)[move.space].read_rows(run)
+            if rows is not None:
                 store = self.stores(move.receiver)[move.space]
-                arrived[state] = installed(store, run, found.rows)
+                arrived[state] = installed(store, run, rows)
         self.commit = reactivated(self.commit, move, arrived)
 
     def all_results(self) -> pa.Table:

@@ -18,10 +18,10 @@ Ranges = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How much of a batch a worker may join, in rows and results.
+    """How much of a batch a worker may join.
 
-    A row counts as `usual`, with the results that rows have of late; one of a `heavy` group, by
-    space, as more.
+    A row counts as `usual`, with the results that most rows have of late; one of a `heavy`
+    group, by space, as more.
     """
 
     most: float

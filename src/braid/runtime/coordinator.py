@@ -230,7 +230,7 @@ class Coordinator:
     def _adapt(self, batch: _Batch, elapsed_ms: int) -> None:
         """Carry on with what moves, and let the strategy decide what else is to be done."""
         events: list[Event] = [*self.relocation.after(self.commit)]
-        events += self.pacing.after(self.commit, batch.reports)
+        events += self.pacing.after(self.commit, batch.reports, elapsed_ms)
         under_way = self.relocation.orders
         events += self.adaptation.after(self.commit, batch.reports, elapsed_ms, under_way)
         wanted = self.adaptation.moves[len(under_way) :]

@@ -1,15 +1,16 @@
 """A batch is as slow as its slowest worker: so nobody takes more than its share of one.
 
-From how long workers took for their rows and results of late follows how many each can join in
-the time of the others. What is more than that waits in the log, in a buffer of bounded size,
-and goes with later batches; if the buffer is full, the sources wait. Rows of groups that make
-the most of it wait first. It is meant for what passes: a burst of a key, a machine that is busy
-with something else. What stays is for a strategy to move.
+From how long workers took for their rows and results of late follows how much each can join
+without making a batch much longer than the others would. What is more than that waits in the
+log, in a buffer of bounded size, and goes with later batches; if the buffer is full, the
+sources wait. Rows of groups that make the most of it wait first. It is meant for what passes: a
+burst of a key, a machine that is busy elsewhere. What stays is for a strategy to move.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from statistics import median
 from typing import TYPE_CHECKING
 
 from braid.events import Held
@@ -21,11 +22,34 @@ if TYPE_CHECKING:
     from braid.join.report import Report
     from braid.state.commit import Commit
 
-_LATE = 1.4  # of the others' time: less is noise
-_SLACK = 1.15  # of the others' time: what a worker may take that is late, or has rows waiting
-_LEAST_MS = 20.0  # a batch that is over so soon is not held up by anyone
+_EXTRA = 0.15  # of a batch's usual time: so much longer it may take for one worker's sake
 _NEWEST = 0.3  # the weight of the latest batch in what is usual
+_RESULT = 0.2  # what it takes to make a result, of what it takes to join a row
 _HEAVY = 4.0  # times what a row usually counts
+
+
+@dataclass(frozen=True, slots=True)
+class _Usual:
+    """What a batch with new rows takes of late, all in all and in one worker of the middle."""
+
+    busy_ms: float | None = None
+    batch_ms: float = 0.0
+
+    @property
+    def most_ms(self) -> float:
+        """How long a worker may be busy in a batch."""
+        return (self.busy_ms or 0.0) + _EXTRA * self.batch_ms
+
+    def after(self, busy_ms: Sequence[float], elapsed_ms: float) -> _Usual:
+        """One batch more; what it took for the sake of a late worker is not usual."""
+        middle = sorted(busy_ms)[(len(busy_ms) - 1) // 2]
+        without = elapsed_ms - (max(busy_ms) - middle)
+        if self.busy_ms is None:
+            return _Usual(middle, without)
+        return _Usual(
+            self.busy_ms + _NEWEST * (middle - self.busy_ms),
+            self.batch_ms + _NEWEST * (without - self.batch_ms),
+        )
 
 
 @dataclass(slots=True)
@@ -34,7 +58,7 @@ class Pacing:
 
     buffer_rows: int | None
     _shares: dict[int, Share] = field(default_factory=dict, init=False)
-    _usual_ms: float | None = field(default=None, init=False)
+    _usual: _Usual = field(default=_Usual(), init=False)
     _waited: dict[int, int] = field(default_factory=dict, init=False)
 
     def share(self, worker: int) -> Share | None:
@@ -47,8 +71,10 @@ class Pacing:
             return False
         return sum(map(commit.waiting_rows, range(commit.workers))) > self.buffer_rows
 
-    def after(self, commit: Commit, reports: Sequence[Report]) -> Iterator[Held]:
-        """Learn from a batch; who has held rows back, and why."""
+    def after(
+        self, commit: Commit, reports: Sequence[Report], elapsed_ms: float
+    ) -> Iterator[Held]:
+        """Learn from a batch that took so long; who has held rows back, and why."""
         if self.buffer_rows is None:
             return
         for worker in range(commit.workers):
@@ -65,28 +91,25 @@ class Pacing:
                     reason="more than its share" if held else "all that waited has joined",
                     numbers={
                         "share": 0.0 if share is None else share.most,
-                        "usual_ms": self._usual_ms or 0.0,
+                        "most_ms": self._usual.most_ms,
                     },
                 )
             self._waited[worker] = waiting
-        self._learn(commit, reports)
+        self._learn(commit, reports, elapsed_ms)
 
-    def _learn(self, commit: Commit, reports: Sequence[Report]) -> None:
+    def _learn(self, commit: Commit, reports: Sequence[Report], elapsed_ms: float) -> None:
         busy_ms = [0.0] * commit.workers
         done: list[_Done] = [_Done() for _ in range(commit.workers)]
         for report in reports:
             busy_ms[report.worker] += report.busy_ms
             done[report.worker].add(report)
-        if not any(each.rows for each in done):
-            return
-        middle = sorted(busy_ms)[(commit.workers - 1) // 2]
-        before = middle if self._usual_ms is None else self._usual_ms
-        self._usual_ms = max(_LEAST_MS, before + _NEWEST * (middle - before))
+        if any(report.input_rows for report in reports):
+            self._usual = self._usual.after(busy_ms, elapsed_ms)
+        most_ms = self._usual.most_ms
         self._shares = {
-            worker: done[worker].share(_SLACK * self._usual_ms / busy_ms[worker])
+            worker: done[worker].share(most_ms / max(1.0, busy_ms[worker]))
             for worker in range(commit.workers)
-            if done[worker].rows
-            and (busy_ms[worker] > _LATE * self._usual_ms or commit.waiting_rows(worker))
+            if done[worker].rows and (busy_ms[worker] > most_ms or commit.waiting_rows(worker))
         }
 
 
@@ -95,26 +118,26 @@ class _Done:
     """The rows that a worker joined in a batch, and what it made of them."""
 
     rows: int = 0
-    results: int = 0
-    by_group: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)
+    work: float = 0.0
+    by_group: dict[int, dict[int, float]] = field(default_factory=dict)
 
     def add(self, report: Report) -> None:
         """One round's."""
         self.rows += report.joined_rows
+        self.work += report.joined_rows
         for space, loads in report.loads.items():
-            self.results += sum(loads.results)
+            self.work += _RESULT * sum(loads.results)
             counts = zip(loads.groups, loads.new_rows, loads.results, strict=True)
-            self.by_group[space] = {g: (rows, results) for g, rows, results in counts}
+            self.by_group[space] = {
+                group: 1 + _RESULT * results / rows for group, rows, results in counts if rows
+            }
 
     def share(self, part: float) -> Share:
-        """So large a part of all that, rows of some groups counting more than others."""
-        usual = (self.rows + self.results) / self.rows
+        """So large a part of all that, rows of some groups counting more than most do."""
+        rates = [rate for groups in self.by_group.values() for rate in groups.values()]
+        usual = median(rates) if rates else self.work / self.rows
         heavy = {
-            space: {
-                group: (rows + results) / rows
-                for group, (rows, results) in groups.items()
-                if rows and (rows + results) / rows > _HEAVY * usual
-            }
+            space: {group: rate for group, rate in groups.items() if rate > _HEAVY * usual}
             for space, groups in self.by_group.items()
         }
-        return Share(part * (self.rows + self.results), usual, heavy)
+        return Share(part * self.work, usual, heavy)

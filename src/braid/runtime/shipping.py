@@ -18,7 +18,7 @@ from pyspark import TaskContext
 from braid.model.failpoints import reach
 from braid.runtime.task import executor_stores
 from braid.state.moving import installed
-from braid.state.runs import Run, decode, encode
+from braid.state.runs import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from braid.state.move import Move
     from braid.state.store import RunStore
 
-_PIECE_BYTES = 4 << 20
+_PIECE_BYTES = 512 << 10  # small enough for the JVM to move cheaply
 _CARGO = "slot int, state int, part int, data binary"
 _RECEIPT = "state int, run string"
 
@@ -64,9 +64,9 @@ class Shipment:
             return
         store = self._store()
         for state, run in self._runs.items():
-            found = store.find(run)
-            if found is not None:
-                yield from self._pieces(state, memoryview(encode(found.rows)))
+            rows = store.read_rows(run)
+            if rows is not None:
+                yield from self._pieces(state, memoryview(rows))
         reach("state read", self.commit.batch)
 
     def _pieces(self, state: int, data: memoryview) -> Iterator[pa.RecordBatch]:
@@ -79,10 +79,10 @@ class Shipment:
 
     def _unload(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """At the receiver: the files, made whole and written."""
-        pieces = [piece for batch in batches for piece in batch.to_pylist()]
-        pieces.sort(key=lambda piece: (piece["state"], piece["part"]))
-        for state, of_state in groupby(pieces, key=lambda piece: piece["state"]):
-            rows = decode(pa.py_buffer(b"".join(piece["data"] for piece in of_state)))
+        pieces = [piece for batch in batches for piece in zip(*batch.columns, strict=True)]
+        pieces.sort(key=lambda piece: (piece[0].as_py(), piece[1].as_py()))
+        for state, of_state in groupby(pieces, key=lambda piece: piece[0].as_py()):
+            rows = pa.py_buffer(b"".join(data.as_buffer() for _, _, data in of_state))
             run = installed(self._store(), self._runs[state], rows)
             text = json.dumps(run.to_json())
             yield pa.RecordBatch.from_pydict(

@@ -6,14 +6,12 @@ or makes them again from the log.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import shutil
 import socket
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +21,7 @@ from pyspark import TaskContext
 from braid.join.outgoing import sent_report
 from braid.join.worker import Step, evaluate, make_step
 from braid.model.errors import BraidError
+from braid.runtime.heap import settle_in
 from braid.runtime.orders import Orders
 from braid.state.checkpoint import is_owned
 from braid.state.store import DISK, MEMORY, Ownership, RunStore
@@ -58,7 +57,7 @@ class Job:
             context = TaskContext.get()
             assert context is not None, "a task runs inside Spark"
             worker = context.partitionId()
-            _freeze_imports()
+            settle_in()
             orders = Orders.read(self.orders)
             try:
                 step = self._step(orders, number, worker)
@@ -119,12 +118,6 @@ def executor_stores(
         space: RunStore(tiers, log, Ownership(len(mine), mine), memory_bytes, is_firm)
         for space, mine in enumerate(owned)
     }
-
-
-@cache
-def _freeze_imports() -> None:
-    """PySpark collects garbage after every task: spare it the modules, once in a process."""
-    gc.freeze()
 
 
 def executor_name() -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from braid.state.runs import encode
+from braid.state.runs import decode
 from braid.state.store import DISK, MEMORY
 from braid.state.upkeep import attach, relinquished
 
@@ -81,10 +81,9 @@ def reactivated(commit: Commit, move: Move, arrived: Mapping[int, Run]) -> Commi
     return replace(commit, ladders=tuple(ladders), moves=moves)
 
 
-def installed(store: RunStore, run: Run, rows: pa.RecordBatch) -> Run:
-    """A run that has arrived, written where there is room for it."""
-    data = encode(rows)
-    fresh = replace(store.describe(run.file, rows, data), backing=run.backing)
+def installed(store: RunStore, run: Run, data: pa.Buffer) -> Run:
+    """A run whose rows have arrived, encoded, written where there is room for it."""
+    fresh = replace(store.describe(run.file, decode(data), data), backing=run.backing)
     return store.write(fresh, data, MEMORY if store.has_room(data.size) else DISK)
 
 

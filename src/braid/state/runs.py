@@ -178,9 +178,17 @@ def marked(ranges: Iterable[tuple[int, int]], groups: int) -> NDArray[np.bool_]:
 
 
 def of_groups(rows: pa.RecordBatch, groups: NDArray[np.bool_]) -> pa.RecordBatch:
-    """The rows of the groups that are marked."""
-    mask = groups[group_of(hashes_of(rows), len(groups))]
-    return rows if mask.all() else rows.filter(pa.array(mask))
+    """Of sorted rows, those of the groups that are marked: a slice for each range of groups."""
+    ends = np.cumsum(group_counts(hashes_of(rows), len(groups)))
+    places = [0, *ends.tolist()]
+    slices = [
+        rows.slice(places[first], places[end] - places[first])
+        for first, end in ranges_of(groups)
+        if places[end] > places[first]
+    ]
+    if len(slices) > 1:
+        return pa.concat_batches(slices)
+    return slices[0] if slices else rows.slice(0, 0)
 
 
 def group_counts(hashes: Hashes, groups: int) -> NDArray[np.int64]:

@@ -170,6 +170,21 @@ class RunStore:
 
     def find(self, run: Run) -> OpenRun | None:
         """Map a run, if its file is there and undamaged."""
+        data = self._read(run)
+        if data is None:
+            return None
+        words = None
+        if run.filter_at:
+            words = np.frombuffer(data, np.uint64, offset=run.filter_at)
+        return OpenRun(run, decode(data), words)
+
+    def read_rows(self, run: Run) -> pa.Buffer | None:
+        """A run's rows as they are encoded, if its file is there and undamaged."""
+        data = self._read(run)
+        return None if data is None else data.slice(0, run.filter_at or run.length)
+
+    def _read(self, run: Run) -> pa.Buffer | None:
+        """The bytes of a run's file, if it is there and undamaged."""
         path = str(self.tiers[run.tier] / run.file) if run.tier in self.tiers else ""
         try:
             data = pa.memory_map(path).read_buffer()
@@ -182,10 +197,7 @@ class RunStore:
             if checksum(memoryview(data)) != run.checksum:
                 return None
             _verified.add(path)
-        words = None
-        if run.filter_at:
-            words = np.frombuffer(data, np.uint64, offset=run.filter_at)
-        return OpenRun(run, decode(data), words)
+        return data
 
     def _rebuild(self, run: Run, horizon_us: int | None) -> OpenRun | None:
         parts = [

@@ -50,64 +50,91 @@ def waiting(rows: int) -> Commit:
     return replace(COMMIT, waiting=((), (Waiting(0, 0, 0, section, None),), ()))
 
 
+def learn(pacing: Pacing, *reports: Report, commit: Commit = COMMIT) -> list[Held]:
+    """A batch of 1,000 ms, most of which no worker is busy in."""
+    return list(pacing.after(commit, reports, 1000))
+
+
+def shares_after(*reports: Report, commit: Commit = COMMIT) -> list[float | None]:
+    """What each worker may join after a batch."""
+    pacing = Pacing(1000)
+    learn(pacing, *reports, commit=commit)
+    return [share and round(share.most) for share in map(pacing.share, range(3))]
+
+
 def test_without_a_buffer_nobody_is_limited() -> None:
     pacing = Pacing(None)
-    assert not list(pacing.after(COMMIT, [report(0, 10, 900), report(1, 10, 100)]))
+    assert not learn(pacing, report(0, 10, 900), report(1, 10, 100))
     assert pacing.share(0) is None
     assert not pacing.is_full(waiting(10**9))
 
 
-def learnt(*reports: Report, commit: Commit = COMMIT) -> list[float | None]:
-    """What each worker may join after a batch."""
-    pacing = Pacing(1000)
-    list(pacing.after(commit, reports))
-    return [share and round(share.most) for share in map(pacing.share, range(3))]
-
-
-def test_a_slow_worker_may_take_what_it_can_join_in_the_time_of_the_others() -> None:
+def test_a_late_worker_may_take_what_makes_a_batch_a_little_longer() -> None:
     assert Pacing(1000).share(0) is None, "nothing is known yet"
-    slow = learnt(report(0, 900, 300), report(1, 900, 100), report(2, 900, 100))
-    assert slow == [345, None, None]
+    slow = shares_after(report(0, 900, 500), report(1, 900, 100), report(2, 900, 100))
+    # Without the 400 ms of the late one, a batch takes 600: 100 ms and 15 % of those.
+    assert slow == [round(900 * 190 / 500), None, None]
 
 
-def test_a_little_more_than_the_others_is_noise() -> None:
-    assert learnt(report(0, 900, 130), report(1, 900, 100), report(2, 900, 100)) == [None] * 3
+def test_what_makes_a_batch_hardly_longer_is_noise() -> None:
+    even = report(1, 900, 100), report(2, 900, 100)
+    assert shares_after(report(0, 900, 210), *even) == [None] * 3
 
 
-def test_who_has_rows_waiting_lets_go_a_little_more_than_usual() -> None:
+def test_who_has_rows_waiting_may_take_as_much_as_makes_a_batch_a_little_longer() -> None:
     even = [report(worker, 900, 100) for worker in range(3)]
-    assert learnt(*even, commit=waiting(70)) == [None, 1035, None]
+    assert shares_after(*even, commit=waiting(70)) == [None, round(900 * 2.5), None]
 
 
 def test_rows_of_a_group_that_makes_the_most_results_count_for_more() -> None:
     loads = Loads([0, 1, 2], [0] * 3, [0] * 3, [0] * 3, [440, 440, 20], [440, 440, 8000])
     burst = replace(report(0, 900, 500), loads={0: loads})
     pacing = Pacing(1000)
-    list(pacing.after(COMMIT, [burst, report(1, 900, 100), report(2, 900, 100)]))
+    learn(pacing, burst, report(1, 900, 100), report(2, 900, 100))
     share = pacing.share(0)
     assert share is not None
-    assert share.most == pytest.approx(1.15 / 5 * (900 + 8880))
-    assert dict(share.heavy[0]) == {2: 401.0}
+    assert share.most == pytest.approx(190 / 500 * (900 + 0.2 * 8880))
+    assert share.usual == pytest.approx(1.2), "the burst is not what is usual"
+    assert dict(share.heavy[0]) == {2: 81.0}
     assert Share.from_json(json.loads(json.dumps(share.to_json()))) == share
 
 
-def test_a_batch_without_rows_teaches_nothing() -> None:
+def test_a_batch_without_new_rows_does_not_say_what_is_usual() -> None:
     pacing = Pacing(1000)
-    list(pacing.after(COMMIT, [report(0, 900, 300), report(1, 900, 100), report(2, 900, 100)]))
-    share = pacing.share(0)
+    learn(pacing, report(0, 900, 500), report(1, 900, 100), report(2, 900, 100))
+    drained = replace(report(1, 900, 380), input_rows=0)
+    learn(pacing, drained, report(0, 0, 1), report(2, 0, 1), commit=waiting(70))
+    share = pacing.share(1)
     assert share is not None
-    list(pacing.after(COMMIT, [report(worker, 0, 1) for worker in range(3)]))
-    assert pacing.share(0) is share
+    assert share.most == pytest.approx(900 * 190 / 380), "as long as a batch with rows may take"
+
+
+def test_a_burst_that_is_over_is_joined_while_all_else_goes_on() -> None:
+    """A worker of even speed: what waits gets less with every batch, and nothing else waits."""
+    pacing, waits, taken = Pacing(10**9), 3000.0, []
+    even = report(0, 900, 100), report(2, 900, 100)
+    learn(pacing, report(1, 3900, 500), *even, commit=waiting(3000))
+    while waits >= 1:
+        share = pacing.share(1)
+        assert share is not None
+        joined = min(share.most, 900 + waits)
+        waits -= joined - 900
+        taken.append(joined)
+        busy = report(1, int(joined), int(50 + joined / 900 * 50))
+        learn(pacing, busy, *even, commit=waiting(int(waits)))
+    assert min(taken) >= 900
+    assert len(taken) < 5
 
 
 def test_who_holds_rows_says_so_and_so_does_who_has_let_all_of_them_go() -> None:
     pacing = Pacing(50)
-    reports = [report(0, 900, 100), report(1, 900, 100, held=70), report(2, 900, 100)]
-    (event,) = pacing.after(waiting(70), reports)
+    calm = [report(worker, 900, 100) for worker in range(3)]
+    held = [calm[0], report(1, 900, 100, held=70), calm[2]]
+    (event,) = learn(pacing, *held, commit=waiting(70))
     assert isinstance(event, Held)
     assert (event.worker, event.rows, event.waiting_rows) == (1, 70, 70)
     assert pacing.is_full(waiting(70))
     assert not pacing.is_full(waiting(50))
-    (event,) = pacing.after(COMMIT, [report(worker, 900, 100) for worker in range(3)])
+    (event,) = learn(pacing, *calm)
     assert (event.worker, event.rows, event.waiting_rows) == (1, 0, 0)
-    assert not list(pacing.after(COMMIT, [report(worker, 900, 100) for worker in range(3)]))
+    assert not learn(pacing, *calm)
