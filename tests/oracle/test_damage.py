@@ -25,6 +25,7 @@ from braid.runtime.adaptation import Adaptation, MemorySettings
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.idleness import Idleness
 from braid.runtime.migration import Migration
+from braid.runtime.observation import Observation
 from braid.runtime.pacing import Pacing
 from braid.runtime.relocation import Relocation
 from braid.runtime.sinks import ParquetSink
@@ -97,6 +98,7 @@ def start(folder: Path) -> None:
             relocation=Relocation(PLAN, NOTHING),
             pacing=Pacing(None),
             migration=Migration(PLAN, 0.0),
+            observation=Observation(PLAN.query),
             journal=Journal(),
         ).publish_last(NOTHING)
     finally:

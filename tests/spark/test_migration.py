@@ -48,6 +48,10 @@ def test_results_are_exact_through_changes_of_plan(
     seen = [step for step, _ in steps(events)]
     assert "start" in seen or workload is not ONE_KEY
     assert seen.count("end") <= seen.count("start")
+    last = [event for event in events if event["event"] == "batch"][-1]
+    assert [rate["stream"] for rate in last["rates"]] == ["a", "b", "c"]
+    assert all(rate["rows_per_second"] > 0 for rate in last["rates"])
+    assert all(0 < each["selectivity"] <= 1 for each in last["selectivities"])
 
 
 @pytest.mark.parametrize("overflow", ["probe", "defer"])

@@ -13,6 +13,7 @@ from braid.events.facts import (
     Finished,
     Held,
     Migrated,
+    PairSelectivity,
     ProbeCount,
     Recovered,
     Refused,
@@ -20,6 +21,7 @@ from braid.events.facts import (
     Spilled,
     Started,
     StateSize,
+    StreamRate,
     WorkerShare,
     instant,
 )
@@ -34,6 +36,7 @@ __all__ = [
     "Held",
     "Journal",
     "Migrated",
+    "PairSelectivity",
     "ProbeCount",
     "Recovered",
     "Refused",
@@ -41,6 +44,7 @@ __all__ = [
     "Spilled",
     "Started",
     "StateSize",
+    "StreamRate",
     "WorkerShare",
     "instant",
 ]

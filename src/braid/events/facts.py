@@ -85,6 +85,25 @@ class ProbeCount:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamRate:
+    """Rows of a stream in a second of event time, of late; the value of an unknown is null."""
+
+    stream: str
+    rows_per_second: float | None
+    certainty: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairSelectivity:
+    """The part of all pairs of two streams that join, of late: exact, estimated or unknown."""
+
+    stream: str
+    other: str
+    selectivity: float | None
+    certainty: str
+
+
+@dataclass(frozen=True, slots=True)
 class BatchDone:
     """A batch was committed and its results published."""
 
@@ -100,6 +119,8 @@ class BatchDone:
     workers: tuple[WorkerShare, ...]
     states: tuple[StateSize, ...] = ()
     probes: tuple[ProbeCount, ...] = ()
+    rates: tuple[StreamRate, ...] = ()
+    selectivities: tuple[PairSelectivity, ...] = ()
 
     @property
     def state_rows(self) -> int:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from braid.join.overflow import Loads, Overflowed
 from braid.state.commit import Part
 from braid.state.generation import Generation
 from braid.state.move import Waiting
 from braid.state.runs import Ladder, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _PLAIN_FIELDS = (
     "worker",
@@ -120,3 +123,13 @@ class Report:
             late_parts=tuple(Part(*part) for part in data["late_parts"]),
             edges=tuple(Edge(*edge) for edge in data["edges"]),
         )
+
+
+def edge_totals(reports: Iterable[Report]) -> dict[tuple[int, int, int], tuple[int, int]]:
+    """How many rows asked and what they found, on all workers, by join, origin and state."""
+    totals: dict[tuple[int, int, int], tuple[int, int]] = {}
+    for edge in (edge for report in reports for edge in report.edges):
+        place = edge.join, edge.origin, edge.state
+        asked, found = totals.get(place, (0, 0))
+        totals[place] = asked + edge.asked, found + edge.found
+    return totals

@@ -21,32 +21,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from braid.events import (
-    BatchDone,
-    BatchRetried,
-    Event,
-    Journal,
-    Migrated,
-    ProbeCount,
-    StateSize,
-    WorkerShare,
-    instant,
-)
+from braid.events import BatchRetried, Event, Journal, Migrated
 from braid.join.closing import closing_us, is_due
 from braid.join.outcome import next_commit
 from braid.join.report import Report
 from braid.model.errors import BraidError
 from braid.model.failpoints import reach
-from braid.plan.names import origin_name, state_names
+from braid.runtime.account import batch_done
 from braid.runtime.faults import explain_fault, unlogged
 from braid.runtime.orders import Orders
 from braid.runtime.session import quiet
 from braid.runtime.split import entering, no_rows, rehashed, sent_schema, slot_expression
 from braid.runtime.task import REPORT, Job
-from braid.state.store import DISK, MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -56,6 +45,7 @@ if TYPE_CHECKING:
     from braid.runtime.adaptation import Adaptation
     from braid.runtime.idleness import Idleness
     from braid.runtime.migration import Migration
+    from braid.runtime.observation import Observation
     from braid.runtime.pacing import Pacing
     from braid.runtime.pinning import Anchor
     from braid.runtime.relocation import Relocation
@@ -84,6 +74,7 @@ class Coordinator:
     relocation: Relocation
     pacing: Pacing
     migration: Migration
+    observation: Observation
     journal: Journal
     steps: tuple[Callable[[_Batch], None], ...] = field(init=False)
 
@@ -223,9 +214,11 @@ class Coordinator:
         )
         for step in self.steps:
             step(batch)
-        done = self._done(batch)
-        self.journal.add(done)
-        self._adapt(batch, done.elapsed_ms)
+        self.observation.after(self.plan, last, self.commit, batch.reports)
+        elapsed_ms = round((time.monotonic() - batch.began) * 1000)
+        known = self.observation.statistics
+        self.journal.add(batch_done(self.plan, self.commit, batch.reports, known, elapsed_ms))
+        self._adapt(batch, elapsed_ms)
 
     def _adapt(self, batch: _Batch, elapsed_ms: int) -> None:
         """Carry on with what moves, and let the strategy decide what else is to be done."""
@@ -341,54 +334,6 @@ class Coordinator:
     def _sweep(self, batch: _Batch) -> None:
         self.checkpoint.sweep(self.commit)
         reach("log swept", batch.number)
-
-    def _done(self, batch: _Batch) -> BatchDone:
-        reports = batch.reports
-        return BatchDone(
-            batch=batch.number,
-            input_rows=sum(report.input_rows for report in reports),
-            late_rows=sum(report.late_rows for report in reports),
-            null_key_rows=sum(report.null_key_rows for report in reports),
-            null_time_rows=sum(report.null_time_rows for report in reports),
-            output_rows=sum(report.output_rows for report in reports),
-            elapsed_ms=round((time.monotonic() - batch.began) * 1000),
-            watermark=instant(self.commit.watermark_us),
-            workers=tuple(self._share(batch, w) for w in range(self.commit.workers)),
-            states=tuple(self._states()),
-            probes=tuple(self._probes(reports)),
-        )
-
-    def _share(self, batch: _Batch, worker: int) -> WorkerShare:
-        reports = [report for report in batch.reports if report.worker == worker]
-        return WorkerShare(
-            worker=worker,
-            groups=sum(assignment.count(worker) for assignment in self.commit.assignments),
-            input_rows=sum(report.input_rows for report in reports),
-            output_rows=sum(report.output_rows for report in reports),
-            state_rows=sum(run.rows for run in self.commit.runs(worker)),
-            memory_bytes=self.commit.bytes_in(MEMORY, worker),
-            disk_bytes=self.commit.bytes_in(DISK, worker),
-            busy_ms=sum(report.busy_ms for report in reports),
-            rebuilt_runs=sum(report.rebuilt_runs for report in reports),
-            host=reports[-1].host,
-        )
-
-    def _states(self) -> Iterator[StateSize]:
-        for number, name in enumerate(state_names(self.plan.query, self.plan.rounds)):
-            runs = [run for ladders in self.commit.ladders for run in ladders[number]]
-            yield StateSize(name, sum(r.rows for r in runs), sum(r.length for r in runs))
-
-    def _probes(self, reports: Sequence[Report]) -> Iterator[ProbeCount]:
-        """The matches of every edge that some worker probed along, all workers together."""
-        names = state_names(self.plan.query, self.plan.rounds)
-        counts: dict[tuple[int, int, int], tuple[int, int]] = {}
-        for edge in (edge for report in reports for edge in report.edges):
-            place = edge.join, edge.origin, edge.state
-            asked, found = counts.get(place, (0, 0))
-            counts[place] = asked + edge.asked, found + edge.found
-        for (join, origin, state), (asked, found) in sorted(counts.items()):
-            who = origin_name(self.plan.query, self.plan.rounds, join, origin)
-            yield ProbeCount(who, names[state], asked, found)
 
 
 @dataclass(frozen=True, slots=True)

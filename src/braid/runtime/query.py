@@ -28,6 +28,7 @@ from braid.runtime.coordinator import Coordinator
 from braid.runtime.files import FileStream, FolderReader, Shelf
 from braid.runtime.idleness import Idleness
 from braid.runtime.migration import Migration, parse_wish
+from braid.runtime.observation import Observation
 from braid.runtime.pacing import Pacing
 from braid.runtime.pinning import drop_anchor
 from braid.runtime.relocation import Relocation
@@ -329,6 +330,7 @@ class ContinuousQuery:
             relocation=relocation,
             pacing=pacing,
             migration=migration,
+            observation=Observation(plan.query),
             journal=journal,
         )
 

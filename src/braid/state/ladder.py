@@ -69,6 +69,13 @@ def most_dead(ladder: Ladder, horizon_us: int | None) -> int | None:
     return dead.index(max(dead))
 
 
+def living_rows(ladder: Ladder, horizon_us: int | None) -> int:
+    """About how many rows a future row may still reach."""
+    kept = without_expired(ladder, horizon_us)
+    dead = 0 if horizon_us is None else sum(_dead_rows(run, horizon_us) for run in kept)
+    return sum(run.rows for run in kept) - dead
+
+
 def _dead_rows(run: Run, horizon_us: int) -> int:
     """An estimate, as if the run's rows were spread evenly over its time."""
     if horizon_us <= run.oldest_us:

@@ -1,0 +1,87 @@
+"""What is told of a batch once it is done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from braid.events import (
+    BatchDone,
+    PairSelectivity,
+    ProbeCount,
+    StateSize,
+    StreamRate,
+    WorkerShare,
+    instant,
+)
+from braid.join.report import edge_totals
+from braid.plan.names import origin_name, state_names
+from braid.state.store import DISK, MEMORY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from braid.join.plan import JoinPlan
+    from braid.join.report import Report
+    from braid.optimize.timing.statistics import DataStatistics
+    from braid.state.commit import Commit
+
+
+def batch_done(
+    plan: JoinPlan,
+    commit: Commit,
+    reports: Sequence[Report],
+    known: DataStatistics,
+    elapsed_ms: int,
+) -> BatchDone:
+    """The account of a batch that left a commit; `known` is what the run knows after it."""
+    return BatchDone(
+        batch=commit.batch,
+        input_rows=sum(report.input_rows for report in reports),
+        late_rows=sum(report.late_rows for report in reports),
+        null_key_rows=sum(report.null_key_rows for report in reports),
+        null_time_rows=sum(report.null_time_rows for report in reports),
+        output_rows=sum(report.output_rows for report in reports),
+        elapsed_ms=elapsed_ms,
+        watermark=instant(commit.watermark_us),
+        workers=tuple(_share(commit, reports, worker) for worker in range(commit.workers)),
+        states=tuple(_states(plan, commit)),
+        probes=tuple(_probes(plan, reports)),
+        rates=tuple(
+            StreamRate(name, rate.value, rate.certainty.value)
+            for name, rate in known.rates.items()
+        ),
+        selectivities=tuple(
+            PairSelectivity(*pair, each.value, each.certainty.value)
+            for pair, each in known.selectivity.items()
+        ),
+    )
+
+
+def _share(commit: Commit, reports: Sequence[Report], worker: int) -> WorkerShare:
+    mine = [report for report in reports if report.worker == worker]
+    return WorkerShare(
+        worker=worker,
+        groups=sum(assignment.count(worker) for assignment in commit.assignments),
+        input_rows=sum(report.input_rows for report in mine),
+        output_rows=sum(report.output_rows for report in mine),
+        state_rows=sum(run.rows for run in commit.runs(worker)),
+        memory_bytes=commit.bytes_in(MEMORY, worker),
+        disk_bytes=commit.bytes_in(DISK, worker),
+        busy_ms=sum(report.busy_ms for report in mine),
+        rebuilt_runs=sum(report.rebuilt_runs for report in mine),
+        host=mine[-1].host,
+    )
+
+
+def _states(plan: JoinPlan, commit: Commit) -> Iterator[StateSize]:
+    for number, name in enumerate(state_names(plan.query, plan.rounds)):
+        runs = [run for ladders in commit.ladders for run in ladders[number]]
+        yield StateSize(name, sum(r.rows for r in runs), sum(r.length for r in runs))
+
+
+def _probes(plan: JoinPlan, reports: Sequence[Report]) -> Iterator[ProbeCount]:
+    """The matches of every edge that some worker probed along, all workers together."""
+    names = state_names(plan.query, plan.rounds)
+    for (join, origin, state), (asked, found) in sorted(edge_totals(reports).items()):
+        who = origin_name(plan.query, plan.rounds, join, origin)
+        yield ProbeCount(who, names[state], asked, found)

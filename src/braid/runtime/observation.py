@@ -1,0 +1,176 @@
+"""What a running query measures of its streams: rates, and selectivities of pairs.
+
+All of it comes from counts that probes leave behind. A row of one stream that asks the state of
+another finds so many of the pairs there are: that is exact. Where a row that is joined already
+asks, or where what it asks is joined, its matches tell of the one key between the two, as if it
+were independent of all before: an estimate. Later batches count for more than earlier ones, so
+that numbers follow what changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from typing import TYPE_CHECKING, NamedTuple
+
+from braid.join.report import edge_totals
+from braid.optimize.timing.statistics import UNKNOWN, DataStatistics, Measure
+from braid.state.ladder import living_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from braid.join.plan import JoinPlan
+    from braid.join.report import Report
+    from braid.model.query import Query
+    from braid.state.commit import Commit
+
+_KEPT = 0.8  # of the weight of what was measured before, with every batch
+
+Streams = frozenset[int]
+
+
+@dataclass(slots=True)
+class _Sum:
+    """A ratio of two counts, of which older ones fade."""
+
+    count: float = 0.0
+    of: float = 0.0
+
+    def add(self, count: float, of: float) -> None:
+        """Some more, of the same batch."""
+        self.count += count
+        self.of += of
+
+    def fade(self) -> None:
+        """A batch is over."""
+        self.count *= _KEPT
+        self.of *= _KEPT
+
+
+@dataclass(slots=True)
+class Observation:
+    """Learns from every batch of a run; rates are rows in a second of event time."""
+
+    query: Query
+    _rates: dict[int, _Sum] = field(default_factory=dict, init=False)
+    _counted: dict[Streams, _Sum] = field(default_factory=dict, init=False)
+    _inferred: dict[Streams, _Sum] = field(default_factory=dict, init=False)
+
+    def after(
+        self, plan: JoinPlan, before: Commit, now: Commit, reports: Sequence[Report]
+    ) -> None:
+        """Learn from a batch by some plan, and from the records before and after it."""
+        for sums in (self._rates, self._counted, self._inferred):
+            for each in sums.values():
+                each.fade()
+        seconds = _seconds(before, now)
+        probes = list(_probes(plan, reports))
+        for probe in probes:
+            if len(probe.known) == 1 and plan.rounds.tree_of(probe.join) == 0:
+                (stream,) = probe.known
+                self._rates.setdefault(stream, _Sum()).add(probe.asked, seconds)
+        for probe in probes:
+            there = _reachable_rows(plan, now if probe.meets_news else before, probe.state)
+            for pair in self._between(probe.known, probe.others):
+                is_pair = probe.known | probe.others == pair
+                sums = self._counted if is_pair else self._inferred
+                sums.setdefault(pair, _Sum()).add(probe.found, probe.asked * there)
+
+    def _between(self, some: Streams, others: Streams) -> Iterator[Streams]:
+        """The pairs that are decided where two sets of streams meet.
+
+        Those of one key decide the same. Of several keys nobody knows which did what.
+        """
+        crossing = {frozenset(pair) for pair in product(some, others)} & set(
+            pairs_of(self.query)
+        )
+        if len(crossing) == 1 or any(
+            all(pair <= key.streams for pair in crossing) for key in self.query.keys
+        ):
+            yield from crossing
+
+    @property
+    def statistics(self) -> DataStatistics:
+        """What is known now, by the streams' names in the query."""
+        names = [stream.alias for stream in self.query.streams]
+        rates = {}
+        for number, name in enumerate(names):
+            rate = self._rates.get(number, _Sum())
+            rates[name] = Measure.exact(rate.count / rate.of) if rate.of else UNKNOWN
+        selectivity = {
+            (names[min(pair)], names[max(pair)]): self._selectivity(pair)
+            for pair in pairs_of(self.query)
+        }
+        return DataStatistics(rates, selectivity)
+
+    def _selectivity(self, pair: Streams) -> Measure:
+        counted, inferred = self._counted.get(pair), self._inferred.get(pair)
+        if counted is not None and counted.of:
+            return Measure.exact(min(1.0, counted.count / counted.of))
+        if inferred is not None and inferred.of:
+            return Measure.estimated(min(1.0, inferred.count / inferred.of))
+        return UNKNOWN
+
+
+def pairs_of(query: Query) -> list[Streams]:
+    """The pairs of streams that have a key in common.
+
+    Other conditions count as a part of the keys' selectivities: keys connect all streams, and
+    no plan joins two that have none in common.
+    """
+    by_key = (pair for key in query.keys for pair in combinations(sorted(key.streams), 2))
+    return list(dict.fromkeys(frozenset(pair) for pair in by_key))
+
+
+class _Probe(NamedTuple):
+    """Rows of `known` streams, joined already, asked for those of others; on all workers."""
+
+    join: int
+    state: int
+    known: Streams
+    others: Streams
+    meets_news: bool
+    asked: int
+    found: int
+
+
+def _probes(plan: JoinPlan, reports: Sequence[Report]) -> Iterator[_Probe]:
+    """All probes of a batch, with their counts."""
+    counts = edge_totals(reports)
+    for a_round in plan.rounds.rounds:
+        for segment in a_round.segments:
+            known = frozenset(a_round.ports[segment.port].relation.streams)
+            for step in segment.steps:
+                others = frozenset(plan.rounds.states[step.state].relation.streams)
+                asked, found = counts.get((segment.join, segment.origin, step.state), (0, 0))
+                what = segment.join, step.state, known, others, step.meets_news
+                yield _Probe(*what, asked, found)
+                known |= others
+
+
+def _reachable_rows(plan: JoinPlan, commit: Commit, number: int) -> float:
+    """About how many rows of a state a new row may join.
+
+    A joined row is kept for as long as its youngest member may be, and most of its oldest leave
+    their windows before. At a steady rate, of all that is kept for K the part
+    1 / (K / W1 + K / W2 + …) has all members in their windows W1, W2, ….
+    """
+    state, newest_us = plan.rounds.states[number], _newest_us(commit)
+    horizon_us = plan.horizon_us(state, newest_us)
+    living = sum(living_rows(own[number], horizon_us) for own in commit.ladders)
+    if newest_us is None or horizon_us is None:
+        return living
+    kept_us = newest_us - horizon_us
+    windows = (plan.query.streams[stream].window_us for stream in state.relation.streams)
+    return living / max(1.0, sum(kept_us / max(1, window_us) for window_us in windows))
+
+
+def _seconds(before: Commit, now: Commit) -> float:
+    """How far event time went on in a batch; the first batch does not tell."""
+    old, new = _newest_us(before), _newest_us(now)
+    return 0.0 if old is None or new is None else (new - old) / 1_000_000
+
+
+def _newest_us(commit: Commit) -> int | None:
+    return max((moment for moment in commit.newest_us if moment is not None), default=None)
