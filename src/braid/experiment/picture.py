@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from braid.model.errors import BraidError
+from braid.experiment.panels import finish_panel, new_panels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,27 +15,17 @@ if TYPE_CHECKING:
     from braid.experiment.outcome import Outcome
     from braid.experiment.setup import Experiment
 
-_WIDTH, _HEIGHT = 5.2, 3.8  # inches of a panel
+_WIDTH = 5.2  # inches of a panel
 _MB = 1 << 20
 
 
 def draw_outcomes(experiment: Experiment, outcomes: Mapping[str, Outcome], path: Path) -> None:
     """Write the picture of an experiment."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise BraidError(
-            "matplotlib is not installed, so the picture cannot be drawn",
-            hint="pip install 'braid[draw]'",
-        ) from None
-    count = len(experiment.panels)
-    figure = Figure(figsize=(_WIDTH * count, _HEIGHT), layout="constrained")
+    figure, row = new_panels(len(experiment.panels), _WIDTH)
     figure.suptitle(experiment.title, fontsize=12)
-    (row,) = figure.subplots(1, count, squeeze=False)
     for axes, panel in zip(row, experiment.panels, strict=True):
         _PANELS[panel](axes, outcomes)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(fontsize=8, frameon=False)
+        finish_panel(axes)
     figure.savefig(path, dpi=130)
 
 

@@ -5,24 +5,23 @@ from __future__ import annotations
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from braid.model.errors import BraidError
+from braid.experiment.panels import finish_panel, new_panels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from braid.experiment.zhu_optimizers import Distributions, SetOfPlans, StrategyTrials
 
-_WIDTH, _HEIGHT = 4.6, 3.8  # inches of a panel
+_WIDTH = 4.6  # inches of a panel
 _WIDE = 30.0  # beyond such a ratio, an axis is logarithmic
 
 
 def draw_sets(found: Mapping[int, SetOfPlans], path: Path) -> None:
     """A panel for each set: all plans, the best of them, and the two extremes."""
-    figure, row = _panels(len(found))
+    figure, row = new_panels(len(found), _WIDTH)
     for axes, (number, each) in zip(row, found.items(), strict=True):
         seen = sorted(set(each.best.seen))
         axes.plot([m for _, m in seen], [c for c, _ in seen], ".", color="0.75", label="plans")
@@ -39,7 +38,7 @@ def draw_sets(found: Mapping[int, SetOfPlans], path: Path) -> None:
 
 def draw_strategies(found: StrategyTrials, path: Path) -> None:
     """How many are qualified, and how long it takes, against the number of streams."""
-    figure, (share, time) = _panels(2)
+    figure, (share, time) = new_panels(2, _WIDTH)
     for name, by_streams in found.items():
         streams = list(by_streams)
         share.plot(streams, [t.per_cent for t in by_streams.values()], ".-", label=name)
@@ -54,7 +53,7 @@ def draw_strategies(found: StrategyTrials, path: Path) -> None:
 
 def draw_distributions(found: Distributions, path: Path) -> None:
     """A panel for each number of streams: the qualified plans of both strategies."""
-    figure, row = _panels(len(found))
+    figure, row = new_panels(len(found), _WIDTH)
     for axes, (streams, plans) in zip(row, found.items(), strict=True):
         for (name, each), mark in zip(plans.items(), "ox", strict=True):
             memory, cpu = [plan.memory for plan in each], [plan.cpu for plan in each]
@@ -64,21 +63,7 @@ def draw_distributions(found: Distributions, path: Path) -> None:
     figure.savefig(path, dpi=130)
 
 
-def _panels(count: int) -> tuple[Figure, list[Axes]]:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise BraidError(
-            "matplotlib is not installed, so the picture cannot be drawn",
-            hint="pip install 'braid[draw]'",
-        ) from None
-    figure = Figure(figsize=(_WIDTH * count, _HEIGHT), layout="constrained")
-    (row,) = figure.subplots(1, count, squeeze=False)
-    return figure, list(row)
-
-
 def _label(axes: Axes, across: str, upwards: str) -> None:
     axes.set_xlabel(across)
     axes.set_ylabel(upwards)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=8, frameon=False)
+    finish_panel(axes)

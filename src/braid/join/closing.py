@@ -19,8 +19,7 @@ def closing_us(plan: JoinPlan, commit: Commit, *, at_end: bool = False) -> int |
     if not plan.closes:
         return None
     if at_end and plan.is_ordered:
-        seen = [newest for newest in commit.newest_us if newest is not None]
-        return max(seen, default=None)
+        return commit.latest_us
     low = plan.low_us(commit, len(plan.rounds.rounds))
     if low is None:
         return None

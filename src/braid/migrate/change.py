@@ -64,9 +64,8 @@ def begun(commit: Commit, old: JoinPlan, both: JoinPlan, way: Way) -> Commit:
     assert not obstacle(both, fresh, way), "asked for before"
     boundary_us = None
     if way is Way.PARALLEL_TRACK:
-        seen = [newest for newest in commit.newest_us if newest is not None]
         longest = max(stream.window_us for stream in both.query.streams)
-        boundary_us = max(seen, default=0) + longest + 1
+        boundary_us = (commit.latest_us or 0) + longest + 1
     return replace(carried, change=Change(tuple(sorted(fresh)), boundary_us))
 
 

@@ -56,6 +56,11 @@ class Observation:
     _rates: dict[int, _Sum] = field(default_factory=dict, init=False)
     _counted: dict[Streams, _Sum] = field(default_factory=dict, init=False)
     _inferred: dict[Streams, _Sum] = field(default_factory=dict, init=False)
+    _pairs: dict[Streams, None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find the pairs to be measured."""
+        self._pairs = dict.fromkeys(_pairs_of(self.query))
 
     def after(
         self, plan: JoinPlan, before: Commit, now: Commit, reports: Sequence[Report]
@@ -82,9 +87,7 @@ class Observation:
 
         Those of one key decide the same. Of several keys nobody knows which did what.
         """
-        crossing = {frozenset(pair) for pair in product(some, others)} & set(
-            pairs_of(self.query)
-        )
+        crossing = {frozenset(pair) for pair in product(some, others)} & self._pairs.keys()
         if len(crossing) == 1 or any(
             all(pair <= key.streams for pair in crossing) for key in self.query.keys
         ):
@@ -100,7 +103,7 @@ class Observation:
             rates[name] = Measure.exact(rate.count / rate.of) if rate.of else UNKNOWN
         selectivity = {
             (names[min(pair)], names[max(pair)]): self._selectivity(pair)
-            for pair in pairs_of(self.query)
+            for pair in self._pairs
         }
         return DataStatistics(rates, selectivity)
 
@@ -113,14 +116,14 @@ class Observation:
         return UNKNOWN
 
 
-def pairs_of(query: Query) -> list[Streams]:
+def _pairs_of(query: Query) -> Iterator[Streams]:
     """The pairs of streams that have a key in common.
 
     Other conditions count as a part of the keys' selectivities: keys connect all streams, and
     no plan joins two that have none in common.
     """
-    by_key = (pair for key in query.keys for pair in combinations(sorted(key.streams), 2))
-    return list(dict.fromkeys(frozenset(pair) for pair in by_key))
+    for key in query.keys:
+        yield from map(frozenset, combinations(sorted(key.streams), 2))
 
 
 class _Probe(NamedTuple):
@@ -156,7 +159,7 @@ def _reachable_rows(plan: JoinPlan, commit: Commit, number: int) -> float:
     their windows before. At a steady rate, of all that is kept for K the part
     1 / (K / W1 + K / W2 + …) has all members in their windows W1, W2, ….
     """
-    state, newest_us = plan.rounds.states[number], _newest_us(commit)
+    state, newest_us = plan.rounds.states[number], commit.latest_us
     horizon_us = plan.horizon_us(state, newest_us)
     living = sum(living_rows(own[number], horizon_us) for own in commit.ladders)
     if newest_us is None or horizon_us is None:
@@ -168,9 +171,5 @@ def _reachable_rows(plan: JoinPlan, commit: Commit, number: int) -> float:
 
 def _seconds(before: Commit, now: Commit) -> float:
     """How far event time went on in a batch; the first batch does not tell."""
-    old, new = _newest_us(before), _newest_us(now)
+    old, new = before.latest_us, now.latest_us
     return 0.0 if old is None or new is None else (new - old) / 1_000_000
-
-
-def _newest_us(commit: Commit) -> int | None:
-    return max((moment for moment in commit.newest_us if moment is not None), default=None)

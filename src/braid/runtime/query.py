@@ -261,9 +261,8 @@ class ContinuousQuery:
             raise BraidError(f"a buffer cannot hold {skew_buffer:,} rows")
         laid = self.plan(groups=groups, plan=plan, order=order)
         wishes = [parse_wish(text, migration) for text in migrate_at]
-        may_change = bool(
-            self.readers
-        )  # Spark's own offsets name the sources as a plan has them
+        # Spark's own offsets name the sources as a plan has them.
+        may_change = bool(self.readers)
         pause_ms = parse_duration(migration_pause) / 1000
         course = Migration(laid, pause_ms, migration, may_change=may_change)
         for wish in wishes:

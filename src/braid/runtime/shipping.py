@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from braid.state.move import Move
     from braid.state.store import RunStore
 
-_PIECE_BYTES = 512 << 10  # small enough for the JVM to move cheaply
+_PIECE_BYTES = 512 << 10
 _CARGO = "slot int, state int, part int, data binary"
 _RECEIPT = "state int, run string"
 

@@ -84,6 +84,11 @@ class Commit:
         return sum(run.rows for worker in range(self.workers) for run in self.runs(worker))
 
     @property
+    def latest_us(self) -> int | None:
+        """The latest event time that any stream has come to."""
+        return max((moment for moment in self.newest_us if moment is not None), default=None)
+
+    @property
     def owes(self) -> bool:
         """Whether results are yet to be made of rows that are all there."""
         late = any(generation.owes for own in self.generations for generation in own)
