@@ -106,9 +106,10 @@ class Shuttle:
 def moving(root: Path) -> Iterator[Mark]:
     """The same rows come in every batch: so the others' throughput goes by its time alone.
 
-    A move makes the one worker as full as the other was, so that batches stay comparable.
+    A move makes the one worker as full as the other was, so that batches stay comparable. The
+    first move warms up what carries it, as the batches before have warmed up theirs.
     """
-    for rows, batches in ((50_000, 60), (500_000, 40)):
+    for rows, batches in ((50_000, 68), (500_000, 48)):
         load = Load(200, settled=batches, rows_per_file=rows)
         streams = load.write(root / f"moving{rows}")
         shuttle = Shuttle(first_batch=load.filling + WARM_BATCHES)
@@ -120,7 +121,7 @@ def moving(root: Path) -> Iterator[Mark]:
             strategy=shuttle,
             assign="0.6,0.4",
         )
-        calm, during, moved = parted(run.events(), shuttle.first_batch)
+        calm, during, moved = parted(run.events(), shuttle.first_batch + QUIET_BATCHES)
         size = f"{3 * rows:,} rows a batch"
         print(
             f"{size}: {len(moved)} moves of {np.mean(moved):.0%} of the state over "
@@ -146,8 +147,9 @@ def parted(
                 state_rows = sum(worker["state_rows"] for worker in event["workers"])
             case {"event": "relocate", "step": "deactivate", "batch": batch}:
                 begun[event["sender"]] = batch
-            case {"event": "relocate", "step": "receive"}:
-                moved.append(event["rows"] / state_rows)
+            case {"event": "relocate", "step": "receive", "batch": batch}:
+                if batch >= first_batch:
+                    moved.append(event["rows"] / state_rows)
             case {"event": "relocate", "step": "reactivate", "batch": batch}:
                 busy.update(range(begun[event["sender"]], batch + 1))
     late = {batch: ms for batch, ms in times.items() if batch >= first_batch}

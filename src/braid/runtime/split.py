@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from braid.plan.rounds import Port
 
 
-_FEW_STRETCHES = 16  # Spark reads and plans a short CASE faster than a list of all groups
-
-
 @dataclass(frozen=True, slots=True)
 class _Part:
     """One stream's way into one round, as text for Spark: asking it in Python takes longer."""
@@ -233,9 +230,10 @@ def slot_expression(
 
 
 def _looked_up(place: str, values: Sequence[int]) -> str:
-    """`values[place]` as SQL: of few stretches of equal values, or of a list."""
-    ends = [end for end in range(1, len(values)) if values[end] != values[end - 1]]
-    if len(ends) < _FEW_STRETCHES:
-        cases = " ".join(f"WHEN {place} < {end} THEN {values[end - 1]}" for end in ends)
-        return f"CASE {cases} ELSE {values[-1]} END" if ends else str(values[-1])
-    return f"element_at(array({','.join(map(str, values))}), cast({place} AS int) + 1)"
+    """`values[place]` as SQL.
+
+    The list is a single constant to Spark, quickly read, and no part of the code that it
+    generates: so the same code, compiled long ago, goes on when groups get other workers.
+    """
+    listed = f"cast(split('{','.join(map(str, values))}', ',') AS array<int>)"
+    return f"element_at({listed}, cast({place} AS int) + 1)"

@@ -226,8 +226,17 @@ def relinquished(ladder: Ladder, groups: NDArray[np.bool_]) -> Ladder:
 
 def _of(sections: Sequence[Section], groups: NDArray[np.bool_]) -> tuple[Section, ...]:
     """Sections of which some groups' rows count at most; those with none do not matter."""
-    mine = (section.lacking(~groups) for section in sections if section.counting(groups).any())
-    return tuple(mine)
+    alike = {section.without: section for section in sections}  # most lack the same groups
+    left = {
+        without: one.lacking(~groups).without
+        for without, one in alike.items()
+        if one.counting(groups).any()
+    }
+    return tuple(
+        replace(section, without=left[section.without])
+        for section in sections
+        if section.without in left
+    )
 
 
 def alive(rows: pa.RecordBatch, horizon_us: int | None) -> pa.RecordBatch:
