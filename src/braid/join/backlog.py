@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from braid.state.move import Waiting
 from braid.state.order import merge_rows
-from braid.state.runs import group_of, hashes_of, marked, of_groups
+from braid.state.runs import group_counts, hashes_of, marked, of_groups
 from braid.state.store import log_rows, read_section
 
 if TYPE_CHECKING:
@@ -92,7 +92,8 @@ class Backlog:
             return math.inf
         counted = zip(self._counts, self.ports, strict=True)
         total = sum(rows for rows, port in counted if may_wait(port.space))
-        return share.most * self._counts[number] / max(1, total)
+        received = sum(rows.num_rows for rows in self.arrived)
+        return share.for_joining(received) * self._counts[number] / max(1, total)
 
     def _hold_surplus(
         self, number: int, rows: pa.RecordBatch, weights: NDArray[np.float64]
@@ -121,20 +122,29 @@ def evenly(
     >>> evenly(np.array([0, 1, 2, 3, 2**63], np.uint64), np.array([1.0, 1.0]), 3)
     array([ True,  True, False, False,  True])
     """
-    which = group_of(hashes, len(weights))
-    if float(weights[which].sum()) <= most:
+    counts = group_counts(hashes, len(weights))
+    amounts = counts * weights
+    if amounts.sum() <= most:
         return np.ones(len(hashes), bool)
-    counts = np.bincount(which, minlength=len(weights))
-    place = np.arange(1, len(hashes) + 1) - (np.cumsum(counts) - counts)[which]
-    # Every group's first row, then what each group has next that is no more of it in all.
-    order = np.argsort(place * weights[which], kind="stable")
-    joins = np.zeros(len(hashes), bool)
-    joins[order] = np.cumsum(weights[which][order]) <= most
-    return joins
+    taken = (np.minimum(amounts, _level(amounts, most)) // weights).astype(np.int64)
+    # What is left for want of whole rows, one row of a group each.
+    some = np.flatnonzero(taken < counts)
+    left = most - float((taken * weights).sum())
+    taken[some[np.cumsum(weights[some]) <= left]] += 1
+    joins = np.tile([True, False], len(weights))
+    return np.repeat(joins, np.column_stack([taken, counts - taken]).ravel())
+
+
+def _level(amounts: NDArray[np.float64], most: float) -> float:
+    """Up to where amounts, of more than `most` in all, fill up so that they make up `most`."""
+    low_first = np.sort(amounts)
+    below = np.cumsum(low_first) - low_first
+    levels = (most - below) / np.arange(len(amounts), 0, -1)
+    return float(levels[np.flatnonzero(levels <= low_first)[0]])
 
 
 def _weight(rows: pa.RecordBatch, weights: NDArray[np.float64]) -> float:
-    return float(weights[group_of(hashes_of(rows), len(weights))].sum())
+    return float((weights * group_counts(hashes_of(rows), len(weights))).sum())
 
 
 def _filtered(rows: pa.RecordBatch, mask: NDArray[np.bool_]) -> pa.RecordBatch:

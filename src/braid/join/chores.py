@@ -16,9 +16,15 @@ Ranges = tuple[tuple[int, int], ...]
 """Half-open ranges of groups."""
 
 
+RECEIVED = 0.5
+"""What it takes to receive a row and to log it, joined or not; of what it takes to join it."""
+
+_LEAST = 0.05  # of a share is for joining, whatever it takes to receive the rest
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How much of a batch a worker may join.
+    """How much of a batch a worker may do: receive all that is sent to it, and join the most.
 
     A row counts as `usual`, with the results that most rows have of late; one of a `heavy`
     group, by space, as more.
@@ -27,6 +33,10 @@ class Share:
     most: float
     usual: float = 1.0
     heavy: Mapping[int, Mapping[int, float]] = field(default_factory=dict)
+
+    def for_joining(self, received_rows: int) -> float:
+        """How much may join, once so many rows have been received."""
+        return max(self.most - RECEIVED * received_rows, _LEAST * self.most)
 
     def weights(self, space: int, groups: int) -> NDArray[np.float64]:
         """What a row of each group counts."""

@@ -14,7 +14,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from braid.events import Held
-from braid.join.chores import Share
+from braid.join.chores import RECEIVED, Share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -115,7 +115,7 @@ class Pacing:
 
 @dataclass(slots=True)
 class _Done:
-    """The rows that a worker joined in a batch, and what it made of them."""
+    """The rows that a worker received and joined in a batch, and what it made of them."""
 
     rows: int = 0
     work: float = 0.0
@@ -124,7 +124,7 @@ class _Done:
     def add(self, report: Report) -> None:
         """One round's."""
         self.rows += report.joined_rows
-        self.work += report.joined_rows
+        self.work += report.joined_rows + RECEIVED * report.input_rows
         for space, loads in report.loads.items():
             self.work += _RESULT * sum(loads.results)
             counts = zip(loads.groups, loads.new_rows, loads.results, strict=True)
@@ -135,7 +135,7 @@ class _Done:
     def share(self, part: float) -> Share:
         """So large a part of all that, rows of some groups counting more than most do."""
         rates = [rate for groups in self.by_group.values() for rate in groups.values()]
-        usual = median(rates) if rates else self.work / self.rows
+        usual = median(rates) if rates else 1.0
         heavy = {
             space: {group: rate for group, rate in groups.items() if rate > _HEAVY * usual}
             for space, groups in self.by_group.items()

@@ -73,7 +73,8 @@ def test_a_late_worker_may_take_what_makes_a_batch_a_little_longer() -> None:
     assert Pacing(1000).share(0) is None, "nothing is known yet"
     slow = shares_after(report(0, 900, 500), report(1, 900, 100), report(2, 900, 100))
     # Without the 400 ms of the late one, a batch takes 600: 100 ms and 15 % of those.
-    assert slow == [round(900 * 190 / 500), None, None]
+    # Receiving a row counts half of joining it.
+    assert slow == [round(1350 * 190 / 500), None, None]
 
 
 def test_what_makes_a_batch_hardly_longer_is_noise() -> None:
@@ -83,7 +84,7 @@ def test_what_makes_a_batch_hardly_longer_is_noise() -> None:
 
 def test_who_has_rows_waiting_may_take_as_much_as_makes_a_batch_a_little_longer() -> None:
     even = [report(worker, 900, 100) for worker in range(3)]
-    assert shares_after(*even, commit=waiting(70)) == [None, round(900 * 2.5), None]
+    assert shares_after(*even, commit=waiting(70)) == [None, round(1350 * 2.5), None]
 
 
 def test_rows_of_a_group_that_makes_the_most_results_count_for_more() -> None:
@@ -93,7 +94,7 @@ def test_rows_of_a_group_that_makes_the_most_results_count_for_more() -> None:
     learn(pacing, burst, report(1, 900, 100), report(2, 900, 100))
     share = pacing.share(0)
     assert share is not None
-    assert share.most == pytest.approx(190 / 500 * (900 + 0.2 * 8880))
+    assert share.most == pytest.approx(190 / 500 * (1350 + 0.2 * 8880))
     assert share.usual == pytest.approx(1.2), "the burst is not what is usual"
     assert dict(share.heavy[0]) == {2: 81.0}
     assert Share.from_json(json.loads(json.dumps(share.to_json()))) == share
@@ -117,10 +118,11 @@ def test_a_burst_that_is_over_is_joined_while_all_else_goes_on() -> None:
     while waits >= 1:
         share = pacing.share(1)
         assert share is not None
-        joined = min(share.most, 900 + waits)
+        joined = min(share.for_joining(900), 900 + waits)
         waits -= joined - 900
         taken.append(joined)
-        busy = report(1, int(joined), int(50 + joined / 900 * 50))
+        busy = report(1, int(joined), int(33 + joined / 900 * 67))
+        busy = replace(busy, input_rows=900)
         learn(pacing, busy, *even, commit=waiting(int(waits)))
     assert min(taken) >= 900
     assert len(taken) < 5
