@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from braid.adapt.checks import require_from, require_known
+from braid.model.checks import require_from, require_known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,11 +8,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from braid.adapt.checks import require_known
 from braid.cli.spark_start import start_spark
 from braid.experiment import EXPERIMENTS, STUDIES, Experiment, Study, perform
 from braid.experiment.picture import draw_outcomes
 from braid.experiment.setup import Rows
+from braid.model.checks import require_known
 
 
 def experiment(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from braid.adapt.checks import require_known
 from braid.adapt.guard import vet
 from braid.adapt.proposal import Relocate, Spill
 from braid.adapt.sizes import parse_size
@@ -15,6 +14,7 @@ from braid.adapt.strategy.none import NoAdaptation
 from braid.adapt.tally import Tally
 from braid.events import CleanedUp, Refused, Spilled
 from braid.join.chores import Chores
+from braid.model.checks import require_known
 from braid.state.runs import ranges_with
 from braid.state.store import DISK, MEMORY
 

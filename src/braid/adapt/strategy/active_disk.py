@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from braid.adapt.checks import require_between
 from braid.adapt.strategy.lazy_disk import LazyDisk, partners
 from braid.adapt.strategy.spilling import make_spill
+from braid.model.checks import require_between
 
 if TYPE_CHECKING:
     from braid.adapt.proposal import Proposal, Spill

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from braid.adapt.checks import require_between, require_from
 from braid.adapt.choose import Chooser
 from braid.adapt.strategy.auto_memory import Forecast, make_room, memory_relocations
 from braid.adapt.strategy.auto_memory import overflow_spills as spills_of
 from braid.adapt.strategy.auto_work import work_relocations
 from braid.adapt.strategy.lazy_disk import partners
 from braid.adapt.strategy.trend import Trend
+from braid.model.checks import require_between, require_from
 
 if TYPE_CHECKING:
     from braid.adapt.proposal import Proposal, Relocate, Spill

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
-from braid.adapt.checks import require_between, require_from, require_up_to
 from braid.adapt.strategy.flux_moves import load_moves
 from braid.adapt.strategy.flux_round import Round
 from braid.adapt.strategy.lazy_disk import partners
 from braid.adapt.strategy.spilling import SpillSettings
+from braid.model.checks import require_between, require_from, require_up_to
 
 if TYPE_CHECKING:
     from braid.adapt.proposal import Proposal, Relocate

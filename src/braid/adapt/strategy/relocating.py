@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from braid.adapt.checks import require_between, require_from
 from braid.adapt.choose import Chooser, on_disk
 from braid.adapt.proposal import Relocate
+from braid.model.checks import require_between, require_from
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from braid.adapt.checks import require_up_to
 from braid.adapt.choose import Chooser
 from braid.adapt.proposal import Spill
+from braid.model.checks import require_up_to
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

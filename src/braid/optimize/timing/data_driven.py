@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from braid.optimize.checks import require_number
+from braid.model.checks import require_within
 from braid.optimize.timing.contract import Decision
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ class DataDriven:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        require_number("interval_ms", self.interval_ms)
-        require_number("threshold", self.threshold, 0, 1)
+        require_within("interval_ms", self.interval_ms, 0)
+        require_within("threshold", self.threshold, 0, 1)
 
     def decide(self, situation: Situation, /) -> tuple[DataDriven, Decision]:
         """Optimize when the interval is over and the change is large enough."""

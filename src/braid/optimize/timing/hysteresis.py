@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from braid.optimize.checks import require_number
+from braid.model.checks import require_within
 from braid.optimize.timing.contract import Decision
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ class Hysteresis:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        require_number("gain", self.gain, 0, 1)
-        require_number("rest_ms", self.rest_ms)
+        require_within("gain", self.gain, 0, 1)
+        require_within("rest_ms", self.rest_ms, 0)
 
     @property
     def next_rest_ms(self) -> float:

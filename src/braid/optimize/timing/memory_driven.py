@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from braid.optimize.checks import require_number
+from braid.model.checks import require_within
 from braid.optimize.timing.contract import Decision
 from braid.optimize.timing.trend import Trend
 
@@ -35,10 +35,10 @@ class MemoryDriven:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        require_number("high_water", self.high_water, 0, 1)
-        require_number("period_ms", self.period_ms)
-        require_number("growth", self.growth)
-        require_number("interval_ms", self.interval_ms)
+        require_within("high_water", self.high_water, 0, 1)
+        require_within("period_ms", self.period_ms, 0)
+        require_within("growth", self.growth, 0)
+        require_within("interval_ms", self.interval_ms, 0)
 
     def watched(self, load: Load) -> Mapping[str, Measure]:
         """The figures that should not rise, by name."""

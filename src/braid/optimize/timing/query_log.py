@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from braid.optimize.checks import require_number
+from braid.model.checks import require_within
 
 if TYPE_CHECKING:
     from braid.optimize.plan import Plan
@@ -35,8 +35,8 @@ class QueryLog:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        require_number("tolerance", self.tolerance, 0, 1)
-        require_number("capacity", self.capacity)
+        require_within("tolerance", self.tolerance, 0, 1)
+        require_within("capacity", self.capacity, 0)
 
     def recall(self, data: DataStatistics) -> tuple[QueryLog, Served | None]:
         """The entry whose statistics are nearest, if they are near enough."""

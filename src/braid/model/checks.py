@@ -1,4 +1,4 @@
-"""The few questions that strategies ask of their parameters, with one wording each."""
+"""The few questions that are asked of parameters, with one wording each."""
 
 from __future__ import annotations
 
@@ -33,6 +33,14 @@ def require_up_to(name: str, value: object, upper: float) -> None:
     _require_number(name, value)
     if not 0 < value <= upper:  # type: ignore[operator]  # it is a number
         raise BraidError(f"{name} must be above 0 and at most {upper:g}, not {value!r}")
+
+
+def require_within(name: str, value: object, lower: float, upper: float = math.inf) -> None:
+    """Demand a number from `lower` to `upper`, both included."""
+    _require_number(name, value)
+    if not lower <= value <= upper:  # type: ignore[operator]  # it is a number
+        wanted = f"{lower:g} or more" if upper == math.inf else f"from {lower:g} to {upper:g}"
+        raise BraidError(f"{name} is {value!r}", hint=f"give a number, {wanted}")
 
 
 def require_known(what: str, name: object, known: Iterable[str]) -> None:
