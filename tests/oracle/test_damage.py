@@ -99,6 +99,7 @@ def start(folder: Path) -> None:
             pacing=Pacing(None),
             migration=Migration(PLAN, 0.0),
             observation=Observation(PLAN.query),
+            replanning=None,
             journal=Journal(),
         ).publish_last(NOTHING)
     finally:

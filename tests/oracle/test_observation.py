@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from braid.optimize.timing.statistics import Certainty, DataStatistics
+from braid.optimize.timing.statistics import Certainty, DataStatistics, Measure
 from braid.runtime.observation import Observation
 from tests.oracle.steady import CHAIN, CLIQUE, Steady
 from tests.unit.state.making import quick_folder
@@ -53,3 +53,26 @@ def test_pairs_of_one_key_are_all_known(tree: str) -> None:
     assert {pair: each.value for pair, each in found.items()} == pytest.approx(
         dict.fromkeys(found, 0.01), rel=0.3
     )
+
+
+def test_what_no_probe_tells_of_any_more_is_unknown_and_then_a_sample_counts() -> None:
+    plan = CHAIN.plan(dict.fromkeys(CHAIN.keys, WINDOW_S), "(a b c d)")
+    observation = Observation(plan.query)
+    assert len(observation.unmeasured) == 3, "nothing has come yet"
+    with quick_folder() as folder:
+        before = None
+        for engine in CHAIN.run(plan, folder, 4):
+            if before is not None:
+                observation.after(plan, before, engine.commit, engine.reports)
+            before = engine.commit
+    pair = frozenset({0, 1})
+    measured_now = observation.statistics.selectivity["a", "b"]
+    observation.note_sample(pair, 0.5)
+    assert not observation.unmeasured
+    assert observation.statistics.selectivity["a", "b"] == measured_now, "probes know better"
+    assert before is not None
+    for _ in range(20):
+        observation.after(plan, before, before, [])
+    assert pair in observation.unmeasured
+    assert observation.statistics.selectivity["a", "b"] == Measure.estimated(0.5)
+    assert observation.statistics.selectivity["b", "c"].certainty is Certainty.UNKNOWN

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from braid.events import BatchRetried, CleanedUp, Held, Migrated, Refused, Relocated, Spilled
+from braid.events import (
+    BatchRetried,
+    CleanedUp,
+    Held,
+    Migrated,
+    Refused,
+    Relocated,
+    Replanned,
+    Spilled,
+)
 
 if TYPE_CHECKING:
     from braid.events import Event
@@ -32,6 +41,10 @@ def sentence_of(event: Event) -> str | None:
             return f"{what} {who}{why(event.reason)}"
         case Held(worker=worker, waiting_rows=waiting, reason=reason):
             return f"{waiting:,} rows wait for worker {worker}{why(reason)}"
+        case Replanned(old=old, new=None, reason=reason):
+            return f"the plan stays {old}{why(reason)}"
+        case Replanned(new=new, reason=reason):
+            return f"a better plan is {new}{why(reason)}"
         case Migrated(step="fill"):
             return None
         case Migrated(step=step, way=way, old=old, new=new, reason=reason):

@@ -136,6 +136,20 @@ def run(
     migration_pause: Annotated[
         str, typer.Option(help="How much longer a batch may take for a change by moving state.")
     ] = "500 milliseconds",
+    optimizer: Annotated[
+        str,
+        typer.Option(
+            metavar="off|mjoin-init|bjtree-init|exhaustive",
+            help="Who looks for better plans while the query runs.",
+        ),
+    ] = "off",
+    trigger: Annotated[
+        str,
+        typer.Option(
+            metavar="data|memory|refined [PARAMETER=VALUE]…",
+            help='When to look, such as "data threshold=0.3".',
+        ),
+    ] = "data",
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     events: Annotated[
         Path | None, typer.Option(metavar="FILE.jsonl", help="File to append events to.")
@@ -173,6 +187,8 @@ def run(
         migrate_at=migrate_at or (),
         migration=migration,
         migration_pause=migration_pause,
+        optimizer=optimizer,
+        trigger=trigger,
         overflow=overflow,
         strategy=strategy,
         spill_policy=spill_policy,

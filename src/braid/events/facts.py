@@ -193,6 +193,24 @@ class Relocated:
 
 
 @dataclass(frozen=True, slots=True)
+class Replanned:
+    """It was time to look for a better plan: `new` is one worth a change, if there is any.
+
+    `numbers` have the costs of the plan that runs and of the one that was found, by the rates
+    and selectivities that are known.
+    """
+
+    name: ClassVar = "plan"
+    batch: int
+    old: str
+    new: str | None
+    reason: str
+    numbers: dict[str, float]
+    rates: tuple[StreamRate, ...]
+    selectivities: tuple[PairSelectivity, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Migrated:
     """A change of plan has come to a step: `start`, `fill`, `end`; or it was `refused`.
 
@@ -256,6 +274,7 @@ Event = (
     | CleanedUp
     | Relocated
     | Migrated
+    | Replanned
     | Held
     | Refused
     | Finished

@@ -10,12 +10,12 @@ import re
 from typing import TYPE_CHECKING
 
 from braid.model.errors import BraidError
-from braid.plan.tree import Join, Tree, joins, parse_nodes, show_tree
+from braid.plan.tree import Join, Tree, joins, leaves, parse_nodes, show_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from braid.plan.rounds import Orders
+    from braid.plan.rounds import Orders, Rounds
 
 _QUOTED = re.compile(r"(`[^`]*`)")
 _FORM = 'write orders as "a: b c; b: a c": a stream, and the others as it probes them'
@@ -46,6 +46,24 @@ def parse_orders(text: str, tree: Tree, aliases: Sequence[str]) -> Orders:
             raise BraidError(f"{who.strip()} has two probe orders", hint="give it one")
         orders[origin] = _checked(entry.strip(), origin, join, whom[0], aliases)
     return orders
+
+
+def laid_orders(rounds: Rounds) -> Orders:
+    """The orders in which the joins of a plan's only tree probe, chosen by someone or not.
+
+    Where there are two inputs, there is nothing to choose.
+    """
+    (tree,) = rounds.trees
+    inputs = {
+        frozenset(leaves(child)): child for join in joins(tree) for child in join.children
+    }
+    found: dict[Tree, tuple[Tree, ...]] = {}
+    for segment in (segment for each in rounds.rounds for segment in each.segments):
+        origin = rounds.joins[segment.join].children[segment.origin]
+        probed = (rounds.states[step.state].relation.streams for step in segment.steps)
+        asked = tuple(inputs[frozenset(streams)] for streams in probed)
+        found[origin] = (*found.get(origin, ()), *asked)
+    return {origin: others for origin, others in found.items() if len(others) > 1}
 
 
 def _parted(text: str, mark: str) -> list[str]:

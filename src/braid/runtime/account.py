@@ -46,14 +46,22 @@ def batch_done(
         workers=tuple(_share(commit, reports, worker) for worker in range(commit.workers)),
         states=tuple(_states(plan, commit)),
         probes=tuple(_probes(plan, reports)),
-        rates=tuple(
-            StreamRate(name, rate.value, rate.certainty.value)
-            for name, rate in known.rates.items()
-        ),
-        selectivities=tuple(
-            PairSelectivity(*pair, each.value, each.certainty.value)
-            for pair, each in known.selectivity.items()
-        ),
+        rates=rate_facts(known),
+        selectivities=selectivity_facts(known),
+    )
+
+
+def rate_facts(known: DataStatistics) -> tuple[StreamRate, ...]:
+    """What is known of streams."""
+    rates = known.rates.items()
+    return tuple(StreamRate(name, rate.value, rate.certainty.value) for name, rate in rates)
+
+
+def selectivity_facts(known: DataStatistics) -> tuple[PairSelectivity, ...]:
+    """What is known of pairs of streams."""
+    return tuple(
+        PairSelectivity(*pair, each.value, each.certainty.value)
+        for pair, each in known.selectivity.items()
     )
 
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from braid.runtime.pacing import Pacing
     from braid.runtime.pinning import Anchor
     from braid.runtime.relocation import Relocation
+    from braid.runtime.replanning import Replanning
     from braid.runtime.sinks import Sink
     from braid.state.checkpoint import Checkpoint
     from braid.state.commit import Commit
@@ -75,6 +76,7 @@ class Coordinator:
     pacing: Pacing
     migration: Migration
     observation: Observation
+    replanning: Replanning | None
     journal: Journal
     steps: tuple[Callable[[_Batch], None], ...] = field(init=False)
 
@@ -229,6 +231,12 @@ class Coordinator:
         wanted = self.adaptation.moves[len(under_way) :]
         if not self.migration.is_wanted(self.commit):
             events += self.relocation.begin(self.commit.batch, wanted)
+        if self.replanning is not None and not self.adaptation.is_ending:
+            rows = sum(report.input_rows for report in batch.reports)
+            read = partial(batch.job.read, self.plan)
+            events += self.replanning.after(
+                self.migration, self.commit, self.observation, read, rows
+            )
         for event in events:
             self.journal.add(event)
         self._change_plan(elapsed_ms)

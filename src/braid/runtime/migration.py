@@ -53,11 +53,7 @@ class Migration:
 
     def ask(self, wish: Wish) -> None:
         """Have the plan changed, once no other change is under way."""
-        if not self.may_change:
-            raise BraidError(
-                "the plan of a query over streaming DataFrames does not change while it runs",
-                hint="read folders of files instead, with braid.files",
-            )
+        self.check_may_change()
         if wish.way not in WAYS:
             raise BraidError(
                 f"unknown way to change a plan {wish.way!r}", hint=f"one of {', '.join(WAYS)}"
@@ -66,6 +62,14 @@ class Migration:
         text = show_shape(read_shape(self.plan.query, wish.plan), aliases)
         self._wishes.append(replace(wish, plan=text))
         self._wishes.sort(key=lambda each: each.batch)
+
+    def check_may_change(self) -> None:
+        """Refuse what the query's sources do not allow."""
+        if not self.may_change:
+            raise BraidError(
+                "the plan of a query over streaming DataFrames does not change while it runs",
+                hint="read folders of files instead, with braid.files",
+            )
 
     def resume(self, commit: Commit) -> None:
         """Go on from a record; of wishes for batches before, only the last is still one."""

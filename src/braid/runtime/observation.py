@@ -4,7 +4,8 @@ All of it comes from counts that probes leave behind. A row of one stream that a
 another finds so many of the pairs there are: that is exact. Where a row that is joined already
 asks, or where what it asks is joined, its matches tell of the one key between the two, as if it
 were independent of all before: an estimate. Later batches count for more than earlier ones, so
-that numbers follow what changes.
+that numbers follow what changes; what no probe has told of for long, under a plan that has
+changed, does not count. Of a pair that no probe tells of, a sample may (`runtime/sampling.py`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from braid.state.commit import Commit
 
 _KEPT = 0.8  # of the weight of what was measured before, with every batch
+_LASTING = 10  # batches without a count, after which what was counted is out of date
 
 Streams = frozenset[int]
 
@@ -36,16 +38,24 @@ class _Sum:
 
     count: float = 0.0
     of: float = 0.0
+    silent: int = 0  # batches since the last count
 
     def add(self, count: float, of: float) -> None:
         """Some more, of the same batch."""
         self.count += count
         self.of += of
+        self.silent = 0
 
     def fade(self) -> None:
         """A batch is over."""
         self.count *= _KEPT
         self.of *= _KEPT
+        self.silent += 1
+
+    @property
+    def ratio(self) -> float | None:
+        """What is known now, if anything is."""
+        return self.count / self.of if self.of and self.silent <= _LASTING else None
 
 
 @dataclass(slots=True)
@@ -56,6 +66,7 @@ class Observation:
     _rates: dict[int, _Sum] = field(default_factory=dict, init=False)
     _counted: dict[Streams, _Sum] = field(default_factory=dict, init=False)
     _inferred: dict[Streams, _Sum] = field(default_factory=dict, init=False)
+    _sampled: dict[Streams, float] = field(default_factory=dict, init=False)
     _pairs: dict[Streams, None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,10 +88,11 @@ class Observation:
                 self._rates.setdefault(stream, _Sum()).add(probe.asked, seconds)
         for probe in probes:
             there = _reachable_rows(plan, now if probe.meets_news else before, probe.state)
-            for pair in self._between(probe.known, probe.others):
+            looked_at = probe.asked * there
+            for pair in self._between(probe.known, probe.others) if looked_at else ():
                 is_pair = probe.known | probe.others == pair
                 sums = self._counted if is_pair else self._inferred
-                sums.setdefault(pair, _Sum()).add(probe.found, probe.asked * there)
+                sums.setdefault(pair, _Sum()).add(probe.found, looked_at)
 
     def _between(self, some: Streams, others: Streams) -> Iterator[Streams]:
         """The pairs that are decided where two sets of streams meet.
@@ -94,13 +106,22 @@ class Observation:
             yield from crossing
 
     @property
+    def unmeasured(self) -> list[Streams]:
+        """The pairs that no probe tells of."""
+        return [pair for pair in self._pairs if self._measured(pair) is UNKNOWN]
+
+    def note_sample(self, pair: Streams, selectivity: float) -> None:
+        """Learn what a sample of a pair has shown."""
+        self._sampled[pair] = selectivity
+
+    @property
     def statistics(self) -> DataStatistics:
         """What is known now, by the streams' names in the query."""
         names = [stream.alias for stream in self.query.streams]
         rates = {}
         for number, name in enumerate(names):
             rate = self._rates.get(number, _Sum())
-            rates[name] = Measure.exact(rate.count / rate.of) if rate.of else UNKNOWN
+            rates[name] = UNKNOWN if rate.ratio is None else Measure.exact(rate.ratio)
         selectivity = {
             (names[min(pair)], names[max(pair)]): self._selectivity(pair)
             for pair in self._pairs
@@ -108,12 +129,18 @@ class Observation:
         return DataStatistics(rates, selectivity)
 
     def _selectivity(self, pair: Streams) -> Measure:
-        counted, inferred = self._counted.get(pair), self._inferred.get(pair)
-        if counted is not None and counted.of:
-            return Measure.exact(min(1.0, counted.count / counted.of))
-        if inferred is not None and inferred.of:
-            return Measure.estimated(min(1.0, inferred.count / inferred.of))
-        return UNKNOWN
+        measured = self._measured(pair)
+        if measured is UNKNOWN and pair in self._sampled:
+            return Measure.estimated(self._sampled[pair])
+        return measured
+
+    def _measured(self, pair: Streams) -> Measure:
+        """What probes tell of a pair."""
+        counted = self._counted.get(pair, _Sum()).ratio
+        if counted is not None:
+            return Measure.exact(min(1.0, counted))
+        inferred = self._inferred.get(pair, _Sum()).ratio
+        return UNKNOWN if inferred is None else Measure.estimated(min(1.0, inferred))
 
 
 def _pairs_of(query: Query) -> Iterator[Streams]:

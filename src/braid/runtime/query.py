@@ -32,6 +32,7 @@ from braid.runtime.observation import Observation
 from braid.runtime.pacing import Pacing
 from braid.runtime.pinning import drop_anchor
 from braid.runtime.relocation import Relocation
+from braid.runtime.replanning import OFF, Replanning, replanning_of
 from braid.runtime.run import FolderFeed, Run, SparkFeed
 from braid.runtime.session import session
 from braid.runtime.shipping import Shipment
@@ -226,6 +227,8 @@ class ContinuousQuery:
         migrate_at: Sequence[str] = (),
         migration: str = "auto",
         migration_pause: str = "500 milliseconds",
+        optimizer: str = OFF,
+        trigger: str = "data",
         memory: str | int | None = None,
         overflow: str = "probe",
         strategy: str | Strategy | None = None,
@@ -251,7 +254,10 @@ class ContinuousQuery:
         "12:((a b) c)", and `Run.migrate` at any time. The `migration` is by `moving-state`, in
         which a batch takes about `migration_pause` longer at most, by `parallel-track`, or
         `auto`; of DataFrames it does not change. A checkpoint goes on with the plan that it has
-        come to.
+        come to. An `optimizer` (`mjoin-init`, `bjtree-init`, `exhaustive`) looks for better
+        plans by itself when a `trigger` says so: `data`, when rates or selectivities change,
+        `memory`, when state nears its budget or rows that wait increase, or `refined`, when
+        inner joins keep more and more too; with parameters, such as "data threshold=0.3".
         """
         settings = memory_settings(
             memory, overflow, strategy, spill_policy, spill_percent, cleanup
@@ -265,6 +271,10 @@ class ContinuousQuery:
         may_change = bool(self.readers)
         pause_ms = parse_duration(migration_pause) / 1000
         course = Migration(laid, pause_ms, migration, may_change=may_change)
+        all_memory = None if settings.memory_bytes is None else settings.memory_bytes * workers
+        if optimizer != OFF:
+            course.check_may_change()
+        advised = replanning_of(laid, optimizer, trigger, all_memory)
         for wish in wishes:
             course.ask(wish)
         shares = None if assign is None else parse_shares(assign, workers)
@@ -274,7 +284,7 @@ class ContinuousQuery:
             _check_plan(folder, opened.last_commit(), laid, given=(plan, order) != (None, None))
             course.resume(opened.last_commit())
             options = course, opened, sink, workers, late, events, available_now
-            return self._start(*options, settings, Pacing(skew_buffer))
+            return self._start(*options, settings, Pacing(skew_buffer), advised)
         except BaseException:
             opened.close()
             raise
@@ -296,6 +306,7 @@ class ContinuousQuery:
         available_now: bool,
         settings: MemorySettings,
         pacing: Pacing,
+        replanning: Replanning | None,
     ) -> Run:
         last, plan = checkpoint.last_commit(), migration.plan
         spaces = [state.space for state in plan.rounds.states]
@@ -330,11 +341,14 @@ class ContinuousQuery:
             pacing=pacing,
             migration=migration,
             observation=Observation(plan.query),
+            replanning=replanning,
             journal=journal,
         )
 
         def close() -> None:
             relocation.close()
+            if replanning is not None:
+                replanning.sampling.close()
             anchor.release()
             release_memory(incarnation)
             checkpoint.close()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from braid.model.errors import BraidError
@@ -34,11 +36,13 @@ OPTIMIZERS: Mapping[str, Callable[..., Plan | None]] = {
 class Advice:
     """What to do now: change to `plan`, or nothing if there is none.
 
-    `decision` is what settled it: the trigger's if it was not time, else that of hysteresis.
+    `decision` is what settled it: the trigger's if it was not time, else that of hysteresis. If
+    it was time, `current` is the plan that runs, with its costs.
     """
 
     plan: Plan | None
     decision: Decision
+    current: Plan | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +51,8 @@ class Advisor:
 
     `window`, `keys` and `row_bytes` are those of the graph. Selectivities that are unknown
     count as `assumed_selectivity`. Products are out of the question unless `cartesian`: on the
-    engine, one worker would have all of one.
+    engine, one worker would have all of one. Without a budget for CPU, the plan that is looked
+    for takes as little of it as the optimizer can find.
     """
 
     trigger: Trigger
@@ -84,21 +89,21 @@ class Advisor:
             assumed_selectivity=self.assumed_selectivity,
         )
         current = self._priced(graph, tree, orders)
-        log, candidate = self._candidate(situation, graph)
+        log, candidate = self._candidate(situation, graph, current)
         after = replace(after, log=log)
         if candidate is None:
             none = Decision(False, "no plan keeps both budgets", decision.numbers)
-            return after, Advice(None, none)
+            return after, Advice(None, none, current)
         hysteresis, verdict = self.hysteresis.weigh(
             situation.elapsed_ms, self.budget, current, candidate
         )
         reason = f"{decision.reason}: {verdict.reason}"
         verdict = Decision(verdict.yes, reason, {**decision.numbers, **verdict.numbers})
         after = replace(after, hysteresis=hysteresis)
-        return after, Advice(candidate if verdict.yes else None, verdict)
+        return after, Advice(candidate if verdict.yes else None, verdict, current)
 
     def _candidate(
-        self, situation: Situation, graph: JoinGraph
+        self, situation: Situation, graph: JoinGraph, current: Plan
     ) -> tuple[QueryLog, Plan | None]:
         """A plan from the log if it knows such statistics, else from the optimizer."""
         log, served = self.log.recall(situation.data)
@@ -106,14 +111,31 @@ class Advisor:
             plan = self._priced(graph, served.tree, served.orders)
             if plan.qualified:
                 return log, plan
-        found = OPTIMIZERS[self.optimizer](
+        found = self._found(graph, current)
+        return (log if found is None else log.remember(situation.data, found)), found
+
+    def _found(self, graph: JoinGraph, current: Plan) -> Plan | None:
+        """A plan within the budgets; if CPU has none, one that saves as much as can be.
+
+        An optimizer takes the first plan that will do. So each one that is found is the measure
+        for the next, until none saves enough any more.
+        """
+        find = partial(
+            OPTIMIZERS[self.optimizer],
             graph,
-            cpu=self.budget.cpu,
             memory=self.budget.memory,
             cartesian=self.cartesian,
             model=self.model,
         )
-        return (log if found is None else log.remember(situation.data, found)), found
+        if self.budget.cpu < math.inf:
+            return find(cpu=self.budget.cpu)
+        best = current if current.qualified else find()
+        while best is not None and best.cpu > 0:
+            found = find(cpu=(1 - self.hysteresis.gain) * best.cpu)
+            if found is None or not found.qualified:
+                break
+            best = found
+        return best
 
     def _priced(self, graph: JoinGraph, tree: str, orders: str) -> Plan:
         return cost_of(

@@ -1,0 +1,175 @@
+"""Queries that find better plans by themselves while they run, through Spark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import braid
+from braid import cql
+from braid.model.errors import BraidError
+from tests.oracle.answers import counted, oracle
+from tests.spark.test_streaming import PAIRS, Folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+KEYS = {"a": ("x",), "b": ("x", "y"), "c": ("y",)}
+RATE, SECONDS, SWITCH_S, WINDOW_S = 200, 24, 8, 3
+FEW, MANY = 10, 1000
+TIME = pa.timestamp("us", "UTC")
+
+
+@dataclass(frozen=True)
+class Switching:
+    """Streams whose keys trade places: first `x` has many values and `y` few, then not."""
+
+    folder: Path
+    also: str = ""
+
+    @property
+    def query(self) -> str:
+        streams = ", ".join(f"{name} [RANGE {WINDOW_S} SECONDS]" for name in KEYS)
+        keys = f"a.x = b.x AND b.y = c.y{self.also}"
+        return f"SELECT a.v AS va, b.v AS vb, c.v AS vc FROM {streams} WHERE {keys}"
+
+    def rows(self, stream: str, second: int) -> pa.Table:
+        draw = np.random.default_rng((sorted(KEYS).index(stream), second))
+        at = np.sort(draw.integers(0, 1_000_000, RATE)) + second * 1_000_000
+        columns: dict[str, Any] = {"ts": pa.array(at, TIME), "v": draw.integers(0, 40, RATE)}
+        for key in KEYS[stream]:
+            is_wide = (key == "x") == (second < SWITCH_S)
+            columns[key] = draw.integers(0, MANY if is_wide else FEW, RATE)
+        return pa.table(columns)
+
+    def run(self, **options: Any) -> list[dict[str, Any]]:
+        """Read a second a batch to the end; the events, once the results are known to be right.
+
+        DuckDB has all rows at once.
+        """
+        for stream in KEYS:
+            (self.folder / stream).mkdir()
+            for second in range(SECONDS):
+                table = self.rows(stream, second)
+                pq.write_table(table, self.folder / stream / f"{second:04}.parquet")
+        streams = {name: braid.files(self.folder / name) for name in KEYS}
+        run = braid.query(self.query, event_time="ts", **streams).start(
+            checkpoint=self.folder / "checkpoint",
+            sink=braid.sinks.parquet(self.folder / "out"),
+            workers=2,
+            groups=16,
+            plan="((a b) c)",
+            **options,
+        )
+        run.await_termination()
+        paths = (self.folder / "out").glob("batch=*/*.parquet")
+        found = sum((counted(pq.ParquetFile(path).read()) for path in paths), Counter())
+        whole = [pa.concat_tables(self.rows(s, n) for n in range(SECONDS)) for s in KEYS]
+        schemas = dict(zip(KEYS, (table.schema for table in whole), strict=True))
+        bound = cql.bind(self.query, schemas, event_time="ts")
+        assert found == counted(oracle(bound, whole, "ts"))
+        return run.events()
+
+
+def of_kind(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [event for event in events if event["event"] == kind]
+
+
+def test_a_plan_is_left_when_selectivities_trade_places(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    events = Switching(tmp_path).run(optimizer="exhaustive")
+    chosen = [event for event in of_kind(events, "plan") if event["new"] is not None]
+    assert chosen[0]["batch"] >= SWITCH_S, "it was the best until then"
+    last = chosen[-1]
+    assert last["new"] == "(a (b c))"
+    assert last["numbers"]["new_cpu"] < 0.8 * last["numbers"]["cpu"]
+    assert "has changed" in last["reason"]
+    assert {(e["stream"], e["certainty"]) for e in last["rates"]} == {
+        (s, "exact") for s in KEYS
+    }
+    ends = [e for e in of_kind(events, "migrate") if e["step"] == "end"]
+    assert ends[-1]["new"] == "(a (b c))"
+    batches = {event["batch"]: event for event in of_kind(events, "batch")}
+    before, after = (batches[number]["states"] for number in (last["batch"], max(batches)))
+    rows = [sum(state["rows"] for state in states) for states in (before, after)]
+    assert rows[1] < rows[0] / 2
+
+
+def test_pairs_that_the_plan_does_not_join_are_sampled_on_the_side(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Of the two keys that c is joined on, no probe tells which does what."""
+    switching = Switching(tmp_path, also=" AND a.v = c.v")
+    events = switching.run(optimizer="mjoin-init")
+    first = of_kind(events, "plan")[0]
+    assert first["batch"] < SWITCH_S
+    known = {(e["stream"], e["other"]): e for e in first["selectivities"]}
+    assert known["a", "b"]["certainty"] == "exact"
+    assert known["b", "c"]["certainty"] == known["a", "c"]["certainty"] == "estimated"
+    assert known["b", "c"]["selectivity"] == pytest.approx(1 / FEW, rel=0.2)
+    assert known["a", "c"]["selectivity"] == pytest.approx(1 / 40, rel=0.2)
+    assert [e for e in of_kind(events, "plan") if e["new"] is not None]
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "told"),
+    [
+        ("a.k = b.k", {"optimizer": "best"}, "unknown optimizer 'best'"),
+        ("a.k = b.k", {"trigger": "dat"}, "unknown trigger 'dat'"),
+        ("a.k = b.k", {"trigger": "data treshold=1"}, "unknown parameter of data 'treshold'"),
+        ("a.k = b.k", {"optimizer": "exhaustive", "trigger": "data threshold=3"}, "threshold"),
+    ],
+)
+def test_what_is_not_known_is_refused(
+    spark: SparkSession, tmp_path: Path, query: str, options: dict[str, str], told: str
+) -> None:
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    rows = {"k": [1], "v": [2], "ts": pa.array([0], TIME)}
+    pq.write_table(pa.table(rows), folder / "0.parquet")
+    text = f"SELECT a.v FROM a [RANGE 1 SECONDS], b [RANGE 1 SECONDS] WHERE {query}"
+    ready = braid.query(text, event_time="ts", a=braid.files(folder), b=braid.files(folder))
+    with pytest.raises(BraidError, match=told):
+        ready.start(checkpoint=tmp_path / "c", sink=braid.sinks.memory(), **options)
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize(
+    ("froms", "told"),
+    [
+        ("a [UNBOUNDED], b [RANGE 1 SECONDS]", "a window without end"),
+        ("a [PARTITION BY k ROWS 1], b [RANGE 1 SECONDS]", "a history"),
+    ],
+)
+def test_where_plans_cannot_change_there_is_nothing_to_look_for(
+    spark: SparkSession, tmp_path: Path, froms: str, told: str
+) -> None:
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    rows = {"k": [1], "v": [2], "ts": pa.array([0], TIME)}
+    pq.write_table(pa.table(rows), folder / "0.parquet")
+    text = f"SELECT a.v FROM {froms} WHERE a.k = b.k"
+    ready = braid.query(text, event_time="ts", a=braid.files(folder), b=braid.files(folder))
+    with pytest.raises(BraidError, match=told):
+        ready.start(
+            checkpoint=tmp_path / "c", sink=braid.sinks.memory(), optimizer="mjoin-init"
+        )
+
+
+def test_the_plan_of_frames_does_not_change(spark: SparkSession, tmp_path: Path) -> None:
+    a, b = Folder(tmp_path / "a"), Folder(tmp_path / "b")
+    query = braid.query(PAIRS, event_time="ts", a=a.stream(spark), b=b.stream(spark))
+    place = {"checkpoint": tmp_path / "checkpoint", "sink": braid.sinks.memory()}
+    with pytest.raises(BraidError, match="streaming DataFrames"):
+        query.start(**place, optimizer="mjoin-init")
