@@ -9,12 +9,13 @@ from braid.adapt.guard import vet
 from braid.adapt.proposal import Relocate, Spill
 from braid.adapt.sizes import parse_size
 from braid.adapt.statistics import Move, WorkerLoad
-from braid.adapt.strategy import parameters_of, parse_strategy
+from braid.adapt.strategy import STRATEGIES, parameters_of, parse_strategy
 from braid.adapt.strategy.none import NoAdaptation
 from braid.adapt.tally import Tally
 from braid.events import CleanedUp, Refused, Spilled
 from braid.join.chores import Chores
 from braid.model.checks import require_known
+from braid.model.errors import BraidError
 from braid.state.runs import ranges_with
 from braid.state.store import DISK, MEMORY
 
@@ -63,17 +64,34 @@ def memory_settings(
     if strategy is None:
         strategy = "none" if memory is None else _DEFAULT
     if isinstance(strategy, str):
-        given = {"order": spill_policy, "k": spill_percent}
-        others = {name: value for name, value in given.items() if value is not None}
-        if "theta_m" in parameters_of(strategy.partition(" ")[0]):
-            others["theta_m"] = _MARK
-        strategy = parse_strategy(strategy, **others)
+        strategy = _parsed(strategy, spill_policy, spill_percent)
     return MemorySettings(
         memory_bytes=parse_size(memory) if isinstance(memory, str) else memory,
         defers=overflow == "defer",
         strategy=strategy,
         cleanup=cleanup,
     )
+
+
+def _parsed(text: str, spill_policy: str | None, spill_percent: float | None) -> Strategy:
+    """A strategy by name, with what was said of spilling besides."""
+    name = text.partition(" ")[0]
+    known = parameters_of(name)
+    others: dict[str, str | float] = {"theta_m": _MARK} if "theta_m" in known else {}
+    for what, parameter, value in (
+        ("spill policy", "order", spill_policy),
+        ("spill percentage", "k", spill_percent),
+    ):
+        if value is None:
+            continue
+        if parameter not in known:
+            takers = (each for each in STRATEGIES if parameter in parameters_of(each))
+            raise BraidError(
+                f"the strategy {name} takes no {what}",
+                hint=f"leave it out, or choose one that does: {', '.join(takers)}",
+            )
+        others[parameter] = value
+    return parse_strategy(text, **others)
 
 
 class Adaptation:
