@@ -7,6 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from braid.state.runs import ranges_of
 from tests.engine import Engine
 from tests.oracle.answers import prepared
 from tests.oracle.queries import Case, cases
+from tests.oracle.steady import CLIQUE, TS
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN, SLOW, planned
 from tests.unit.state.making import quick_folder
 
@@ -140,3 +142,19 @@ def test_the_random_cases_push_out_owe_and_move(style: str) -> None:
 
     run()
     assert all(sum(counts) > 10 for counts in zip(*seen, strict=True)), seen
+
+
+def test_what_two_joins_owe_meets_in_the_join_above_them() -> None:
+    plan = CLIQUE.plan(dict.fromkeys("abcd", 10), "((a b) (c d))")
+    row = pa.table({"x": [7], "ts": pa.array([0], TS)})
+    nothing = row.slice(0, 0)
+    with quick_folder() as folder:
+        engine = Engine(plan, folder, workers=1)
+        engine.batch({0: row, 1: nothing, 2: row, 3: nothing})
+        spill = dict.fromkeys(range(len(plan.rounds.spaces)), ((0, plan.groups),))
+        away = Chores(defers=True, spill=spill, memory_bytes=0)
+        engine.batch({0: nothing, 1: row, 2: nothing, 3: row}, chores={0: away})
+        assert engine.all_results().num_rows == 0, "half of it is on disk"
+        engine.batch({}, chores={0: Chores(defers=True, clean_bytes=ALL, memory_bytes=0)})
+        assert engine.all_results().num_rows == 1
+        engine.checkpoint.close()

@@ -208,7 +208,7 @@ def in_memory(checkpoint: Path) -> Counter[str]:
         ({"memory": "1MB", "strategy": "lazy-disc"}, "unknown strategy 'lazy-disc'"),
         ({"strategy": "lazy-disk theta=0.5"}, "unknown parameter of lazy-disk 'theta'"),
         ({"strategy": "lazy-disk theta_r=half"}, "cannot read 'theta_r=half'"),
-        ({"strategy": "auto", "spill_percent": 10}, "unknown parameter of auto 'k'"),
+        ({"strategy": "auto", "spill_percent": 10}, "auto takes no spill percentage"),
         ({"workers": 2, "assign": "0.5,0.6"}, "sum to 1.1"),
         ({"workers": 2, "assign": "1"}, "1 shares in '1', and 2 workers"),
         ({"strategy": "spill-only", "spill_percent": 0}, "above 0"),

@@ -292,14 +292,13 @@ class _Work:
         if not groups.any():
             return
         parts = overflow.parts(groups)
-        # What joins below others make is one generation more for those.
         made: dict[int, list[pa.RecordBatch]] = {state: [] for state in overflow.states}
         for segment in self._first_segments(overflow.space):
             if segment.into is not None:
-                self._make(segment, [*parts, made], made)
+                self._make(segment, parts, made)
                 continue
-            origin = self._kept_in(segment.port)
-            for cascade, partial in owed_results(self.plan, segment, origin, [*parts, made]):
+            origin, all_parts = self._kept_in(segment.port), [*parts, *_apart(made)]
+            for cascade, partial in owed_results(self.plan, segment, origin, all_parts):
                 self.cleaned_rows += len(partial)
                 yield from self._finish(segment, cascade, partial)
         overflow.settle(groups, made)
@@ -318,7 +317,7 @@ class _Work:
         made: dict[int, list[pa.RecordBatch]] = {state: [] for state in overflow.states}
         for segment in self._first_segments(overflow.space):
             if self.plan.rounds.made_into(segment.join) in change.fresh:
-                self._make(segment, [*parts, made], made)
+                self._make(segment, parts, made)
         overflow.take_in(made)
         reach("states filled", self.step.batch, round_number=self.step.round)
 
@@ -331,7 +330,8 @@ class _Work:
         """What generations owe a join above, in the same cluster."""
         assert segment.into is not None, "what is made goes into a state of this round"
         origin, goal = self._kept_in(segment.port), self._kept_in(segment.into)
-        for cascade, partial in owed_results(self.plan, segment, origin, parts):
+        all_parts = [*parts, *_apart(made)]
+        for cascade, partial in owed_results(self.plan, segment, origin, all_parts):
             made[goal].append(sort_rows(self._as_news(segment.into, cascade, partial)))
 
     def _kept_in(self, number: int) -> int:
@@ -559,3 +559,12 @@ def _as_rows(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.RecordBatch:
         for place, kind in enumerate(schema.types)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _apart(made: Mapping[int, list[pa.RecordBatch]]) -> Iterator[StateRows]:
+    """What joins below others make, each state of it as one generation more for those.
+
+    Nothing of one has met anything of another yet, so they must not be of one generation.
+    """
+    nothing: StateRows = dict.fromkeys(made, ())
+    return ({**nothing, state: rows} for state, rows in made.items() if rows)
