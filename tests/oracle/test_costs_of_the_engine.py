@@ -10,7 +10,6 @@ import pytest
 
 from braid import JoinGraph
 from braid.optimize import IndexProbes, cost_of
-from braid.plan.shape import shape_text
 from tests.oracle.steady import CHAIN
 from tests.unit.state.making import quick_folder
 
@@ -32,7 +31,7 @@ class Done:
 
 def executed(windows: dict[str, int], plan: Plan) -> Done:
     """Run a plan on the engine's workers; a batch is a second."""
-    laid = CHAIN.plan(windows, shape_text(plan.tree, plan.orders or None))
+    laid = CHAIN.plan(windows, plan.text)
     counts, sizes = Counter[str](), Counter[int]()
     with quick_folder() as folder:
         for second, engine in enumerate(CHAIN.run(laid, folder, BATCHES)):

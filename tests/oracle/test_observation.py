@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from braid.optimize.timing.statistics import Certainty, DataStatistics, Measure
@@ -9,20 +11,31 @@ from braid.runtime.observation import Observation
 from tests.oracle.steady import CHAIN, CLIQUE, Steady
 from tests.unit.state.making import quick_folder
 
+if TYPE_CHECKING:
+    from braid.join.plan import JoinPlan
+    from braid.state.commit import Commit
+
 WINDOW_S, SECONDS = 8, 24
+
+
+def observed(
+    streams: Steady, tree: str, seconds: int = SECONDS
+) -> tuple[Observation, JoinPlan, Commit]:
+    """A run that has measured the streams for a while, its plan, and its last record."""
+    plan = streams.plan(dict.fromkeys(streams.keys, WINDOW_S), tree)
+    observation, before = Observation(plan.query), None
+    with quick_folder() as folder:
+        for engine in streams.run(plan, folder, seconds):
+            if before is not None:
+                observation.after(plan, before, engine.commit, engine.reports)
+            before = engine.commit
+    assert before is not None, "there was some time"
+    return observation, plan, before
 
 
 def measured(streams: Steady, tree: str) -> DataStatistics:
     """What is known of the streams after a while."""
-    plan = streams.plan(dict.fromkeys(streams.keys, WINDOW_S), tree)
-    observation = Observation(plan.query)
-    with quick_folder() as folder:
-        before = None
-        for engine in streams.run(plan, folder, SECONDS):
-            if before is not None:
-                observation.after(plan, before, engine.commit, engine.reports)
-            before = engine.commit
-    return observation.statistics
+    return observed(streams, tree)[0].statistics
 
 
 @pytest.mark.parametrize("tree", ["(a b c d)", "(((a b) c) d)", "((a b) (c d))"])
@@ -56,23 +69,15 @@ def test_pairs_of_one_key_are_all_known(tree: str) -> None:
 
 
 def test_what_no_probe_tells_of_any_more_is_unknown_and_then_a_sample_counts() -> None:
-    plan = CHAIN.plan(dict.fromkeys(CHAIN.keys, WINDOW_S), "(a b c d)")
-    observation = Observation(plan.query)
-    assert len(observation.unmeasured) == 3, "nothing has come yet"
-    with quick_folder() as folder:
-        before = None
-        for engine in CHAIN.run(plan, folder, 4):
-            if before is not None:
-                observation.after(plan, before, engine.commit, engine.reports)
-            before = engine.commit
+    observation, plan, last = observed(CHAIN, "(a b c d)", 4)
+    assert len(Observation(plan.query).unmeasured) == 3, "where nothing has come yet"
     pair = frozenset({0, 1})
     measured_now = observation.statistics.selectivity["a", "b"]
     observation.note_sample(pair, 0.5)
     assert not observation.unmeasured
     assert observation.statistics.selectivity["a", "b"] == measured_now, "probes know better"
-    assert before is not None
     for _ in range(20):
-        observation.after(plan, before, before, [])
+        observation.after(plan, last, last, [])
     assert pair in observation.unmeasured
     assert observation.statistics.selectivity["a", "b"] == Measure.estimated(0.5)
     assert observation.statistics.selectivity["b", "c"].certainty is Certainty.UNKNOWN

@@ -88,6 +88,8 @@ def test_the_plan_of_frames_does_not_change(spark: SparkSession, tmp_path: Path)
     place = {"checkpoint": tmp_path / "checkpoint", "sink": braid.sinks.memory()}
     with pytest.raises(BraidError, match="streaming DataFrames"):
         query.start(**place, migrate_at=["2:(b a)"])
+    with pytest.raises(BraidError, match="streaming DataFrames"):
+        query.start(**place, optimizer="mjoin-init")
     run = query.start(**place)
     with pytest.raises(BraidError, match="streaming DataFrames"):
         run.migrate("(b a)")

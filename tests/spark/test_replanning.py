@@ -15,7 +15,6 @@ import braid
 from braid import cql
 from braid.model.errors import BraidError
 from tests.oracle.answers import counted, oracle
-from tests.spark.test_streaming import PAIRS, Folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,38 +121,30 @@ def test_pairs_that_the_plan_does_not_join_are_sampled_on_the_side(
     assert [e for e in of_kind(events, "plan") if e["new"] is not None]
 
 
-@pytest.mark.parametrize(
-    ("query", "options", "told"),
-    [
-        ("a.k = b.k", {"optimizer": "best"}, "unknown optimizer 'best'"),
-        ("a.k = b.k", {"trigger": "dat"}, "unknown trigger 'dat'"),
-        ("a.k = b.k", {"trigger": "data treshold=1"}, "unknown parameter of data 'treshold'"),
-        ("a.k = b.k", {"optimizer": "exhaustive", "trigger": "data threshold=3"}, "threshold"),
-    ],
-)
-def test_what_is_not_known_is_refused(
-    spark: SparkSession, tmp_path: Path, query: str, options: dict[str, str], told: str
-) -> None:
-    folder = tmp_path / "rows"
-    folder.mkdir()
-    rows = {"k": [1], "v": [2], "ts": pa.array([0], TIME)}
-    pq.write_table(pa.table(rows), folder / "0.parquet")
-    text = f"SELECT a.v FROM a [RANGE 1 SECONDS], b [RANGE 1 SECONDS] WHERE {query}"
-    ready = braid.query(text, event_time="ts", a=braid.files(folder), b=braid.files(folder))
-    with pytest.raises(BraidError, match=told):
-        ready.start(checkpoint=tmp_path / "c", sink=braid.sinks.memory(), **options)
-    assert not (tmp_path / "c").exists()
+WINDOWS = "a [RANGE 1 SECONDS], b [RANGE 1 SECONDS]"
 
 
 @pytest.mark.parametrize(
-    ("froms", "told"),
+    ("froms", "options", "told"),
     [
-        ("a [UNBOUNDED], b [RANGE 1 SECONDS]", "a window without end"),
-        ("a [PARTITION BY k ROWS 1], b [RANGE 1 SECONDS]", "a history"),
+        (WINDOWS, {"optimizer": "best"}, "unknown optimizer 'best'"),
+        (WINDOWS, {"trigger": "dat"}, "unknown trigger 'dat'"),
+        (WINDOWS, {"trigger": "data treshold=1"}, "unknown parameter of data 'treshold'"),
+        (WINDOWS, {"optimizer": "exhaustive", "trigger": "data threshold=3"}, "threshold"),
+        (
+            "a [UNBOUNDED], b [RANGE 1 SECONDS]",
+            {"optimizer": "mjoin-init"},
+            "a window without end",
+        ),
+        (
+            "a [PARTITION BY k ROWS 1], b [RANGE 1 SECONDS]",
+            {"optimizer": "mjoin-init"},
+            "a history",
+        ),
     ],
 )
-def test_where_plans_cannot_change_there_is_nothing_to_look_for(
-    spark: SparkSession, tmp_path: Path, froms: str, told: str
+def test_what_is_not_known_and_where_plans_cannot_change_is_refused(
+    spark: SparkSession, tmp_path: Path, froms: str, options: dict[str, str], told: str
 ) -> None:
     folder = tmp_path / "rows"
     folder.mkdir()
@@ -162,14 +153,5 @@ def test_where_plans_cannot_change_there_is_nothing_to_look_for(
     text = f"SELECT a.v FROM {froms} WHERE a.k = b.k"
     ready = braid.query(text, event_time="ts", a=braid.files(folder), b=braid.files(folder))
     with pytest.raises(BraidError, match=told):
-        ready.start(
-            checkpoint=tmp_path / "c", sink=braid.sinks.memory(), optimizer="mjoin-init"
-        )
-
-
-def test_the_plan_of_frames_does_not_change(spark: SparkSession, tmp_path: Path) -> None:
-    a, b = Folder(tmp_path / "a"), Folder(tmp_path / "b")
-    query = braid.query(PAIRS, event_time="ts", a=a.stream(spark), b=b.stream(spark))
-    place = {"checkpoint": tmp_path / "checkpoint", "sink": braid.sinks.memory()}
-    with pytest.raises(BraidError, match="streaming DataFrames"):
-        query.start(**place, optimizer="mjoin-init")
+        ready.start(checkpoint=tmp_path / "c", sink=braid.sinks.memory(), **options)
+    assert not (tmp_path / "c").exists()

@@ -297,8 +297,7 @@ class _Work:
             if segment.into is not None:
                 self._make(segment, parts, made)
                 continue
-            origin, all_parts = self._kept_in(segment.port), [*parts, *_apart(made)]
-            for cascade, partial in owed_results(self.plan, segment, origin, all_parts):
+            for cascade, partial in self._owed(segment, parts, made):
                 self.cleaned_rows += len(partial)
                 yield from self._finish(segment, cascade, partial)
         overflow.settle(groups, made)
@@ -329,10 +328,24 @@ class _Work:
     ) -> None:
         """What generations owe a join above, in the same cluster."""
         assert segment.into is not None, "what is made goes into a state of this round"
-        origin, goal = self._kept_in(segment.port), self._kept_in(segment.into)
-        all_parts = [*parts, *_apart(made)]
-        for cascade, partial in owed_results(self.plan, segment, origin, all_parts):
+        goal = self._kept_in(segment.into)
+        for cascade, partial in self._owed(segment, parts, made):
             made[goal].append(sort_rows(self._as_news(segment.into, cascade, partial)))
+
+    def _owed(
+        self,
+        segment: Segment,
+        parts: Sequence[StateRows],
+        made: Mapping[int, list[pa.RecordBatch]],
+    ) -> Iterator[tuple[Cascade, Partial]]:
+        """What generations owe a join, and what joins below it have just made.
+
+        Each state of that is one generation more: nothing of one has met another's yet.
+        """
+        nothing: StateRows = dict.fromkeys(made, ())
+        fresh = ({**nothing, state: rows} for state, rows in made.items() if rows)
+        origin = self._kept_in(segment.port)
+        return owed_results(self.plan, segment, origin, [*parts, *fresh])
 
     def _kept_in(self, number: int) -> int:
         """The state of a port."""
@@ -559,12 +572,3 @@ def _as_rows(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.RecordBatch:
         for place, kind in enumerate(schema.types)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _apart(made: Mapping[int, list[pa.RecordBatch]]) -> Iterator[StateRows]:
-    """What joins below others make, each state of it as one generation more for those.
-
-    Nothing of one has met anything of another yet, so they must not be of one generation.
-    """
-    nothing: StateRows = dict.fromkeys(made, ())
-    return ({**nothing, state: rows} for state, rows in made.items() if rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from braid.model.checks import require_known
@@ -42,11 +43,16 @@ class Choices(Generic[Choice]):
             require_known(f"parameter of {name}", parameter, known)
         return self.makers[name](**parameters)
 
-    def parse(self, text: str, **others: Any) -> Choice:
-        """Read a name and some parameters; `others` go before their defaults."""
+    def parse(
+        self, text: str, instead: Mapping[str, Any] = MappingProxyType({}), **others: Any
+    ) -> Choice:
+        """Read a name and some parameters; `others` go before their defaults.
+
+        So does what stands `instead`, where the choice has such parameters.
+        """
         name, *given = text.split() or [""]
         known = self.parameters_of(name)
-        parameters = dict(others)
+        parameters = {each: value for each, value in instead.items() if each in known} | others
         for each in given:
             parameter, _, value = each.partition("=")
             require_known(f"parameter of {name}", parameter, known)

@@ -72,6 +72,11 @@ class Plan:
         return show_orders(chosen, self.streams)
 
     @property
+    def text(self) -> str:
+        """Both in one, as the engine takes and tells a plan."""
+        return f"{self.tree}; {self.orders}" if self.orders else self.tree
+
+    @property
     def is_binary(self) -> bool:
         """Whether all of its joins have two inputs."""
         return all(len(others) == 1 for others in self.probes.values())

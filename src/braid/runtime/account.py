@@ -83,7 +83,7 @@ def _share(commit: Commit, reports: Sequence[Report], worker: int) -> WorkerShar
 
 def _states(plan: JoinPlan, commit: Commit) -> Iterator[StateSize]:
     for number, name in enumerate(state_names(plan.query, plan.rounds)):
-        runs = [run for ladders in commit.ladders for run in ladders[number]]
+        runs = commit.runs_of(number)
         yield StateSize(name, sum(r.rows for r in runs), sum(r.length for r in runs))
 
 

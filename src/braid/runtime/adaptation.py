@@ -77,7 +77,7 @@ def _parsed(text: str, spill_policy: str | None, spill_percent: float | None) ->
     """A strategy by name, with what was said of spilling besides."""
     name = text.partition(" ")[0]
     known = parameters_of(name)
-    others: dict[str, str | float] = {"theta_m": _MARK} if "theta_m" in known else {}
+    others: dict[str, str | float] = {}
     for what, parameter, value in (
         ("spill policy", "order", spill_policy),
         ("spill percentage", "k", spill_percent),
@@ -91,7 +91,7 @@ def _parsed(text: str, spill_policy: str | None, spill_percent: float | None) ->
                 hint=f"leave it out, or choose one that does: {', '.join(takers)}",
             )
         others[parameter] = value
-    return parse_strategy(text, **others)
+    return parse_strategy(text, {"theta_m": _MARK}, **others)
 
 
 class Adaptation:

@@ -24,7 +24,6 @@ from braid.optimize.timing.refined import RefinedMemoryDriven
 from braid.optimize.timing.statistics import Load, Measure, Situation
 from braid.plan.names import state_names
 from braid.plan.orders import laid_orders, show_orders
-from braid.plan.shape import shape_text
 from braid.plan.tree import show_tree
 from braid.runtime.account import rate_facts, selectivity_facts
 from braid.runtime.calibrate import measure_costs
@@ -60,7 +59,6 @@ class Replanning:
     advisor: Advisor
     costs: IndexProbes
     sampling: Sampling
-    memory_bytes: float = math.inf
     _newest_us: int | None = field(default=None, init=False)
 
     def after(
@@ -96,21 +94,19 @@ class Replanning:
         if advice.current is not None:
             yield _event(commit, plan, known, advice)
         if advice.plan is not None:
-            text = shape_text(advice.plan.tree, advice.plan.orders or None)
-            assert text is not None, "a plan has a tree"
-            migration.ask(Wish(text, migration.way, advice.decision.reason))
+            migration.ask(Wish(advice.plan.text, migration.way, advice.decision.reason))
 
     def _load(self, plan: JoinPlan, commit: Commit) -> Load:
         workers = range(commit.workers)
         names = state_names(plan.query, plan.rounds)
         inner = {
-            names[number]: sum(run.rows for own in commit.ladders for run in own[number])
+            names[number]: sum(run.rows for run in commit.runs_of(number))
             for number, state in enumerate(plan.rounds.states)
             if state.relation.is_joined
         }
         return Load(
             memory=Measure.exact(sum(commit.bytes_in(MEMORY, worker) for worker in workers)),
-            memory_budget=self.memory_bytes,
+            memory_budget=self.advisor.budget.memory,
             waiting_rows=Measure.exact(sum(map(commit.waiting_rows, workers))),
             intermediate_rows={name: Measure.exact(rows) for name, rows in inner.items()},
         )
@@ -122,7 +118,8 @@ def replanning_of(
     """What a user asked for, checked; `memory_bytes` are all workers'."""
     require_known("optimizer", optimizer, (OFF, *OPTIMIZERS))
     span_ms = _longest_us(plan.query) / 1000
-    chosen = _TRIGGERS.parse(trigger, **_spans(trigger, span_ms))
+    # In the time of a window, all of the state is renewed.
+    chosen = _TRIGGERS.parse(trigger, {"interval_ms": span_ms, "period_ms": span_ms})
     if optimizer == OFF:
         return None
     if plan.is_ordered or span_ms * 1000 >= UNBOUNDED_US:
@@ -146,7 +143,6 @@ def replanning_of(
         ),
         costs,
         Sampling(_longest_us(plan.query)),
-        memory,
     )
 
 
@@ -154,18 +150,11 @@ def _longest_us(query: Query) -> int:
     return max(stream.window_us for stream in query.streams)
 
 
-def _spans(trigger: str, span_ms: float) -> dict[str, float]:
-    """What a trigger's times are if nobody says: in a window, all of the state is renewed."""
-    known = _TRIGGERS.parameters_of(trigger.partition(" ")[0])
-    spans = {"interval_ms": span_ms, "period_ms": span_ms}
-    return {name: value for name, value in spans.items() if name in known}
-
-
 def _row_bytes(plan: JoinPlan, commit: Commit) -> Iterator[tuple[str, float]]:
     """What a row takes in the states of each stream that has any."""
     for number, state in enumerate(plan.rounds.states):
         if not state.relation.is_joined and number != plan.rounds.grouped:
-            runs = [run for own in commit.ladders for run in own[number]]
+            runs = commit.runs_of(number)
             rows = sum(run.rows for run in runs)
             if rows:
                 (stream,) = state.relation.streams
@@ -173,11 +162,10 @@ def _row_bytes(plan: JoinPlan, commit: Commit) -> Iterator[tuple[str, float]]:
 
 
 def _event(commit: Commit, plan: JoinPlan, known: DataStatistics, advice: Advice) -> Replanned:
-    chosen = advice.plan
     return Replanned(
         batch=commit.batch,
         old=plan.texts[-1],
-        new=None if chosen is None else shape_text(chosen.tree, chosen.orders or None),
+        new=None if advice.plan is None else advice.plan.text,
         reason=advice.decision.reason,
         numbers=dict(advice.decision.numbers),
         rates=rate_facts(known),

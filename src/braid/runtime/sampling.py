@@ -11,12 +11,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pyspark.sql.pandas.types import from_arrow_type
-
 from braid.join.wire import TAGS
 from braid.model.expression import Column
 from braid.runtime.faults import unlogged
-from braid.runtime.split import hashable, rounds_entered
+from braid.runtime.split import hashable_slot, rounds_entered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -119,6 +117,4 @@ def _hashes(plan: JoinPlan, number: int, tag: int, stream: int, pair: Streams) -
         if column in layout.recovered:
             yield "hash"
         else:
-            slot = f"slot{slots[column]}"
-            kind = from_arrow_type(plan.wire.slots[slots[column]])
-            yield f"xxhash64({hashable(slot, {slot: kind})})"
+            yield f"xxhash64({hashable_slot(plan, slots[column])})"

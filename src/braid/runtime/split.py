@@ -97,7 +97,7 @@ def _part(
         f" ELSE shiftleft({at}, {TAG_BITS}) | {tag}L END AS at"
     )
     joined_on = [plan.query.keys[key].of(port.stream) for key in _keys(plan, port)]
-    hashed = [hashable(name, kinds) for name in joined_on if name is not None]
+    hashed = [_hashable(name, kinds) for name in joined_on if name is not None]
     filled = {slot: c.column for slot, c in zip(layout.slots, layout.columns, strict=True)}
     slots = [
         # A null gets its type from the streams that have a value here.
@@ -172,11 +172,14 @@ def rehashed(plan: JoinPlan, number: int, sent: DataFrame) -> DataFrame:
 def _hash_of_slots(plan: JoinPlan, port: Port) -> str:
     if not port.relation.is_joined and port.relation.streams != (GROUPED,):
         return "0L"  # a stream's own rows, carried along, have their hash
-    parts = [
-        hashable(f"slot{slot}", {f"slot{slot}": from_arrow_type(plan.wire.slots[slot])})
-        for slot in hashed_slots(plan, port)
-    ]
+    parts = [hashable_slot(plan, slot) for slot in hashed_slots(plan, port)]
     return f"xxhash64({', '.join(parts or ['0'])})"
+
+
+def hashable_slot(plan: JoinPlan, slot: int) -> str:
+    """The value in a slot such that equal keys hash alike."""
+    name = f"slot{slot}"
+    return _hashable(name, {name: from_arrow_type(plan.wire.slots[slot])})
 
 
 def _quoted(name: str) -> str:
@@ -201,7 +204,7 @@ def _is_float(kind: DataType) -> bool:
     return isinstance(kind, FloatType | DoubleType)
 
 
-def hashable(name: str, kinds: Mapping[str, DataType]) -> str:
+def _hashable(name: str, kinds: Mapping[str, DataType]) -> str:
     """A key column such that equal keys hash alike: adding zero turns -0.0 into 0.0."""
     kind = kinds[name]
     if not _is_float(kind):

@@ -130,6 +130,10 @@ class Commit:
         names = {run.file for move in arriving for run in (move.runs or {}).values()}
         return names | {run.file for run in self.runs(worker)}
 
+    def runs_of(self, state: int) -> list[Run]:
+        """The runs of a state, on all workers."""
+        return [run for own in self.ladders for run in own[state]]
+
     def bytes_in(self, tier: str, worker: int) -> int:
         """What a worker's files take in a tier; two states may share one."""
         lengths = {run.file: run.length for run in self.runs(worker) if run.tier == tier}

@@ -67,7 +67,7 @@ def _pooled(commit: Commit, state: int, space: int) -> Ladder:
     own = (sections_of([ladders[state]]) for ladders in commit.ladders)
     counting = _counting(commit, space, own)
     pools: list[tuple[set[Section], list[Run]]] = []
-    for run in (run for ladders in commit.ladders for run in ladders[state]):
+    for run in commit.runs_of(state):
         sections, runs = {_bare(section) for section in run.backing}, [run]
         for kin in [pool for pool in pools if pool[0] & sections]:
             pools.remove(kin)

@@ -1,4 +1,10 @@
-"""Strategies by their names, and how one is made with parameters."""
+"""Strategies by their names, and how one is made with parameters.
+
+>>> parse_strategy("relocate-only tau_ms=500")
+RelocateOnly(theta_r=0.8, tau_ms=500)
+>>> parameters_of("relocate-only")
+{'theta_r': 0.8, 'tau_ms': 45000}
+"""
 
 from __future__ import annotations
 
