@@ -24,7 +24,7 @@ from braid.join.outgoing import hashed_slots
 from braid.join.report import Report
 from braid.join.wire import NULL_KEY, NULL_TIME, REPORT, TAG_BITS, TAGS
 from braid.join.worker import evaluate, make_step
-from braid.migrate import adopted, begun, ended, is_over, obstacle
+from braid.migrate import begun, ended, is_over
 from braid.state.checkpoint import Checkpoint, Identity
 from braid.state.moving import installed, reactivated, settled
 from braid.state.resharing import reshared
@@ -151,11 +151,11 @@ class Engine:
         identity = Identity(plan.query.text, "columns", plan.groups)
         first = commit_before_first(plan, self.workers)
         self.checkpoint = Checkpoint.open(self.folder / "checkpoint", identity, first)
-        self.plan = plan = plan.replanned(self.checkpoint.last_commit().plans)
+        last = self.checkpoint.last_commit()
+        feeds = last.change is not None and last.change.feeds
+        self.plan = plan = plan.replanned(last.plans, feeds=feeds)
         spaces = [state.space for state in plan.rounds.states]
-        self.commit: Commit = reshared(
-            settled(self.checkpoint.last_commit()), spaces, self.workers
-        )
+        self.commit: Commit = reshared(settled(last), spaces, self.workers)
 
     def restart(self, workers: int | None = None) -> Engine:
         """Forget everything but the checkpoint and the results so far."""
@@ -232,11 +232,10 @@ class Engine:
 
     def change(self, text: str, way: Way) -> bool:
         """Begin to change the plan, if it can be changed in this way."""
-        both = self.plan.replanned([*self.plan.texts, text])
-        _, fresh = adopted(self.commit, self.plan, both)
-        if obstacle(both, fresh, way):
+        start = begun(self.commit, self.plan, text, way)
+        if start.obstacle:
             return False
-        self.commit, self.plan = begun(self.commit, self.plan, both, way), both
+        self.commit, self.plan = start.commit, start.both
         return True
 
     def _carry_change_on(self) -> None:

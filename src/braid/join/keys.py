@@ -62,6 +62,13 @@ def key_from_hash(hashes: Hashes, kind: pa.DataType) -> pa.Array:
     return pa.array(_unhash_32(hashes)).cast(pa.int32()).cast(kind)
 
 
+def hash_of_key(keys: pa.Array) -> Hashes:
+    """The inverse of `key_from_hash`: what Spark's xxhash64 makes of integer-like keys."""
+    if _width(keys.type) == 8:
+        return _hash_64(keys.view(pa.int64()).to_numpy())
+    return _hash_32(keys.cast(pa.int32()).to_numpy())
+
+
 def equal_keys(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> NDArray[np.bool_]:
     """Which rows have equal keys, column by column, as SQL compares; there are no nulls here.
 
@@ -88,6 +95,32 @@ def _undo_final_mix(x: np.uint64) -> np.uint64:
     x ^= x >> np.uint64(29) ^ x >> np.uint64(58)
     x *= _I2
     return x ^ x >> np.uint64(33)
+
+
+@nb.njit(cache=True, nogil=True, inline="always")
+def _final_mix(x: np.uint64) -> np.uint64:
+    x = (x ^ x >> np.uint64(33)) * _P2
+    x = (x ^ x >> np.uint64(29)) * _P3
+    return x ^ x >> np.uint64(32)
+
+
+@nb.njit(cache=True, nogil=True)
+def _hash_64(keys: NDArray[np.int64]) -> Hashes:
+    hashes = np.empty(len(keys), np.uint64)
+    for row in range(len(keys)):
+        x = _rotate_right(np.uint64(keys[row]) * _P2, 33) * _P1
+        x = _rotate_right(x ^ _START_64, 37) * _P1 + _P4
+        hashes[row] = _final_mix(x)
+    return hashes
+
+
+@nb.njit(cache=True, nogil=True)
+def _hash_32(keys: NDArray[np.int32]) -> Hashes:
+    hashes = np.empty(len(keys), np.uint64)
+    for row in range(len(keys)):
+        x = np.uint64(np.uint32(keys[row])) * _P1 ^ _START_32
+        hashes[row] = _final_mix(_rotate_right(x, 41) * _P2 + _P3)
+    return hashes
 
 
 @nb.njit(cache=True, nogil=True)

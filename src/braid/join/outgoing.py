@@ -1,7 +1,8 @@
 """What a worker sends to the next round: the wire's form, written in Python.
 
-The next round's hash is left to Catalyst, which hashes all rows alike; rows that are only
-carried along have it already.
+The next round's hash is left to Catalyst, which hashes all rows alike; but rows that are only
+carried along have it already, and of a key that its hash stands for, nothing but the hash is
+sent.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from braid.join.keys import hash_of_key
 from braid.join.wire import REPORT, TAG_BITS, UNTIL, Layout, Wire
 from braid.model.expression import GROUPED
 from braid.state.runs import hashes_of, times_of
@@ -28,13 +30,14 @@ if TYPE_CHECKING:
 def sent_partial(
     wire: Wire, to: Round, port: int, partial: Partial, fetch: Callable[[Column], pa.Array]
 ) -> pa.RecordBatch:
-    """Half-made results, or results of a join below another."""
+    """Half-made results, results of a join below another, or a stream's rows by another key."""
     layout = wire.layout(to.ports[port])
+    hashes = hash_of_key(fetch(layout.recovered[0])) if layout.recovered else None
     values = {
         column: pa.array(partial.deadline) if column == UNTIL else fetch(column)
         for column in layout.columns
     }
-    return _sent(wire, to, port, partial.newest, None, layout, values)
+    return _sent(wire, to, port, partial.newest, hashes, layout, values)
 
 
 def carried(wire: Wire, to: Round, port: int, rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -38,8 +38,8 @@ class JoinPlan:
     lateness_us: int
     texts: tuple[str, ...]
 
-    def replanned(self, texts: Sequence[str]) -> JoinPlan:
-        """The same query by other plans."""
+    def replanned(self, texts: Sequence[str], *, feeds: bool = False) -> JoinPlan:
+        """The same query by other plans, of which the first may feed the second."""
         return make_plan(
             self.query,
             self.wire.types,
@@ -47,6 +47,7 @@ class JoinPlan:
             groups=self.groups,
             lateness_us=self.lateness_us,
             plans=texts,
+            feeds=feeds,
         )
 
     @property
@@ -141,14 +142,15 @@ def make_plan(
     groups: int,
     lateness_us: int,
     plans: Sequence[str | None] = (None,),
+    feeds: bool = False,
 ) -> JoinPlan:
     """Plan a query; `types` are of all its columns. There are two plans while one replaces one.
 
-    For None we choose one.
+    For None we choose one. The first of two may feed the second.
     """
     aliases = [stream.alias for stream in query.streams]
     shapes = [read_shape(query, text) for text in plans]
-    rounds = lay_rounds(query, shapes, event_time)
+    rounds = lay_rounds(query, shapes, event_time, feeds=feeds)
     known = {**types, **grouped_types(query, types.__getitem__, event_time)}
     wire = lay_out(query, rounds, known, event_time)
     texts = tuple(show_shape(shape, aliases) for shape in shapes)

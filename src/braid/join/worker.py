@@ -33,6 +33,7 @@ from braid.model.expression import GROUPED
 from braid.model.failpoints import reach
 from braid.state.order import sort_rows
 from braid.state.runs import group_counts, hashes_of, marked, of_groups
+from braid.state.upkeep import alive
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -219,6 +220,7 @@ class _Work:
             logged = None
             for number, target in self.round.carried:
                 yield carried(self._wire, self._next, target, self.rows[number])
+            yield from self._feed()
             for join, segments in groupby(self.round.segments, lambda each: each.join):
                 self._take_made(join)
                 if not self.news and not self._groups_here and logged is None:
@@ -306,10 +308,9 @@ class _Work:
     def _fill(self, overflow: Overflow) -> None:
         """Make what fresh states of the second tree lack, for some groups."""
         change = self.step.change
-        if change is None or not change.fills or change.filling <= change.filled:
+        if change is None or not change.fresh or change.filling <= change.filled:
             return
-        groups = overflow.store.ownership.owned.copy()
-        groups[: change.filled] = groups[change.filling :] = False
+        groups = self._filling(change, overflow.space)
         complete = [state for state in overflow.states if state not in change.fresh]
         # If every state is a generation of its own, they owe all that can be made of them.
         parts = [overflow.rows_of(state, groups) for state in complete]
@@ -319,6 +320,35 @@ class _Work:
                 self._make(segment, parts, made)
         overflow.take_in(made)
         reach("states filled", self.step.batch, round_number=self.step.round)
+
+    def _feed(self) -> Iterator[pa.RecordBatch]:
+        """What the second tree gets from the first.
+
+        That is all there is of groups whose turn has come, and of those which had theirs, what
+        has come since.
+        """
+        change = self.step.change
+        for number, target in self.round.fed:
+            assert change is not None, "only a plan that changes has a second tree"
+            port, state = self.round.ports[number], self._kept_in(number)
+            groups = self._filling(change, port.space)
+            kept = (of_groups(pair.rows, groups) for pair in self.held.open(state))
+            living = [alive(rows, self.held.horizon(state)) for rows in kept]
+            done = np.arange(self.plan.groups) < change.filling
+            exact = self._wire.exact[port.space]
+            for rows in (*living, of_groups(self.rows[number], done)):
+                cascade = Cascade(self.plan, exact, (self._origin(port, rows),), ())
+                for partial in cascade.run():
+                    fetch = cascade.values(partial)
+                    yield sent_partial(self._wire, self._next, target, partial, fetch)
+            if groups.any():
+                reach("states filled", self.step.batch, round_number=self.step.round)
+
+    def _filling(self, change: Change, space: int) -> NDArray[np.bool_]:
+        """The groups of this worker that the batch makes complete."""
+        groups = self.stores[space].ownership.owned.copy()
+        groups[: change.filled] = groups[change.filling :] = False
+        return groups
 
     def _make(
         self,
@@ -422,7 +452,7 @@ class _Work:
 
         The last join of the tree that is not complete yet has nobody to work for. Its fresh
         states get what new rows make of groups that are complete; of the others they get all
-        when those are filled.
+        when those are filled. Where it is fed, only rows of complete groups come.
         """
         rows, change = self.rows[segment.port], self.step.change
         if change is None or not change.fills:

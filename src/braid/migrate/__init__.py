@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from braid.migrate.adopt import adopted
-from braid.migrate.change import Way, begun, ended, is_over, obstacle, way_of
+from braid.migrate.change import Start, Way, begun, ended, is_over, way_of
 
-__all__ = ["Way", "adopted", "begun", "ended", "is_over", "obstacle", "way_of"]
+__all__ = ["Start", "Way", "begun", "ended", "is_over", "way_of"]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def adopted(commit: Commit, old: JoinPlan, new: JoinPlan) -> tuple[Commit, frozenset[int]]:
-    """The record for another plan, and the states of it that begin empty.
+    """The record for another plan, and the states of it that begin empty and are not fed.
 
     Nothing may be on the move or owed: those are named by the places that they have in a plan.
     """
@@ -27,7 +27,11 @@ def adopted(commit: Commit, old: JoinPlan, new: JoinPlan) -> tuple[Commit, froze
     assignments = tuple(
         _assignment(commit, old, new, space) for space in range(len(new.rounds.spaces))
     )
-    sources = [_source(commit, old, new, state, assignments) for state in _states(new)]
+    fed = new.rounds.fed
+    sources = [
+        None if state in fed else _source(commit, old, new, state, assignments)
+        for state in range(len(new.rounds.states))
+    ]
     ladders = tuple(
         tuple(() if source is None else own[source] for source in sources)
         for own in commit.ladders
@@ -41,12 +45,8 @@ def adopted(commit: Commit, old: JoinPlan, new: JoinPlan) -> tuple[Commit, froze
             # What is purged is known by round, and a round of another plan is another.
             purged_us=(None,) * len(new.rounds.rounds),
         ),
-        frozenset(state for state, source in enumerate(sources) if source is None),
+        frozenset(state for state, source in enumerate(sources) if source is None) - fed,
     )
-
-
-def _states(plan: JoinPlan) -> range:
-    return range(len(plan.rounds.states))
 
 
 def _assignment(commit: Commit, old: JoinPlan, new: JoinPlan, space: int) -> tuple[int, ...]:

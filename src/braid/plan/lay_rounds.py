@@ -4,11 +4,17 @@ Joins are planned from the root down, so that each knows the ports that its resu
 states a join keeps, and in which rounds its cascades run, is known before that, from the bottom
 up. While a run changes from one tree to another, both are there side by side: each has spaces,
 states and ports of its own, and a grouping is there once, for both.
+
+The second may be *fed* by the first. Some of its states can be taken over from the first as
+they are, those of the same rows by the same keys; all others are made anew, from rows that the
+first has. So a stream that such a state needs does not come from its source, but from the round
+in which the first tree keeps it, shuffled by another key.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from braid.model.expression import GROUPED, Column, columns_of
@@ -32,9 +38,14 @@ if TYPE_CHECKING:
     from braid.model.query import Query
 
 
-def lay_rounds(query: Query, shapes: Sequence[Shape], event_time: str) -> Rounds:
-    """Plan the rounds of trees; children without an order get one that needs few shuffles."""
-    return _Planner(query, shapes, event_time).plan()
+def lay_rounds(
+    query: Query, shapes: Sequence[Shape], event_time: str, *, feeds: bool = False
+) -> Rounds:
+    """Plan the rounds of trees; children without an order get one that needs few shuffles.
+
+    Of two trees, the second may get rows that the first `feeds` it with.
+    """
+    return _Planner(query, shapes, event_time, feeds=feeds).plan()
 
 
 @dataclass(slots=True)
@@ -44,6 +55,7 @@ class _Draft:
     ports: list[Port] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
     carried: list[tuple[int, int]] = field(default_factory=list)
+    fed: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, port: Port) -> int:
         """The number of a new port."""
@@ -70,13 +82,18 @@ _Arrangement = tuple[int, tuple[int, ...]]
 class _Planner:
     """Plans joins from the root down, so that each knows the ports that its results go to."""
 
-    def __init__(self, query: Query, shapes: Sequence[Shape], event_time: str) -> None:
+    def __init__(
+        self, query: Query, shapes: Sequence[Shape], event_time: str, *, feeds: bool
+    ) -> None:
         self.query, self.shapes, self.event_time = query, shapes, event_time
         self.joins = [join for shape in shapes for join in joins(shape.tree)]
         counts = [sum(1 for _ in joins(shape.tree)) for shape in shapes]
         self.shape_of = [place for place, count in enumerate(counts) for _ in range(count)]
         self.roots = [sum(counts[: place + 1]) - 1 for place in range(len(shapes))]
         self.cascades = [self._cascades(number) for number in range(len(self.joins))]
+        self.fed: set[tuple[int, Tree]] = set()  # joins, and those of their children
+        if feeds:
+            self._feed(self.roots[1])
         self.clusters = self._clusters()
         self.begins = self._begins()
         self.spaces: list[Space] = []
@@ -84,22 +101,32 @@ class _Planner:
         self.drafts = [_Draft() for _ in range(max(map(self._end, self.roots)) + 1)]
         self.wanted: dict[int, list[tuple[int, int]]] = {}  # (round, port) to send results to
         self.onward: dict[tuple[int, int, int], int] = {}
+        self.fed_states: set[int] = set()
+        self.fed_ports: list[tuple[int, int, int]] = []  # stream, round, port
+        self.kept_at: dict[
+            int, tuple[int, int]
+        ] = {}  # by stream of the first tree: round, port
 
     def plan(self) -> Rounds:
         grouped, port = self._lay_grouping()
         for number in reversed(range(len(self.joins))):
             self._lay(number)
+        for stream, target, goal in self.fed_ports:
+            at, source = self.kept_at[stream]
+            self.drafts[at].fed.append((source, self._onward(at, target, goal)))
         rounds = tuple(
             Round(
                 tuple(draft.ports),
                 tuple(sorted(draft.segments, key=lambda segment: segment.join)),
                 tuple(draft.carried),
+                tuple(draft.fed),
             )
             for draft in self.drafts
         )
         trees = tuple(shape.tree for shape in self.shapes)
         spaces, states = tuple(self.spaces), tuple(self.states)
-        return Rounds(trees, spaces, states, rounds, grouped, port)
+        fed = frozenset(self.fed_states)
+        return Rounds(trees, spaces, states, rounds, grouped, port, fed)
 
     def _number(self, parent: int, node: Join) -> int:
         """The number of a join below another."""
@@ -166,6 +193,49 @@ class _Planner:
             if connects(key, node) and any(connects(key, other) for other in known)
         )
 
+    # Which of the second tree's states are made anew.
+
+    def _feed(self, number: int) -> None:
+        """Let what is not there already be made, of a join's children and of what it makes.
+
+        Two rows meet when the later of them comes: so one child at least must come anew.
+        """
+        children = self.joins[number].children
+        fed = [child for child in children if not self._is_complete(number, child)]
+        if not fed and number != self.roots[1]:
+            fed = sorted(children, key=lambda child: isinstance(child, Join))[:1]
+        for child in fed:
+            self.fed.add((number, child))
+            if isinstance(child, Join):
+                self._feed(self._number(number, child))
+
+    def _is_complete(self, number: int, child: Tree) -> bool:
+        """Whether the first tree has all that is kept of a child, and all that makes it up."""
+        place = self.joins[number].children.index(child)
+        mine = {
+            (frozenset(leaves(child)), keys) for at, keys in self._probed(number) if at == place
+        }
+        if not mine <= self._kept_by_first:
+            return False
+        if not isinstance(child, Join):
+            return True
+        below = self._number(number, child)
+        return all(self._is_complete(below, each) for each in child.children)
+
+    @cached_property
+    def _kept_by_first(self) -> set[tuple[frozenset[int], tuple[int, ...]]]:
+        """The streams and keys of all states of the first tree."""
+        return {
+            (frozenset(leaves(self.joins[number].children[place])), keys)
+            for number in range(self.roots[0] + 1)
+            for place, keys in self._probed(number)
+        }
+
+    def _probed(self, number: int) -> set[_Arrangement]:
+        """The children of a join that are kept, and by which keys."""
+        cascades = self.cascades[number]
+        return {(p.child, p.keys) for cascade in cascades for hop in cascade for p in hop}
+
     # Which joins meet in one place, and in which round each begins and ends.
 
     def _only_keys(self, number: int) -> tuple[int, ...] | None:
@@ -197,10 +267,16 @@ class _Planner:
             mates = [n for n, c in enumerate(self.clusters) if c == self.clusters[number]]
             others = [n for n in self._below(number) if n not in mates]
             ends = [begins[n] + max(map(len, self.cascades[n])) for n in others]
+            ends += [begins[n] + 1 for n in self._feeders(number)]
             begin = max([begins[number], *ends])
             for mate in mates:
                 begins[mate] = begin
         return begins
+
+    def _feeders(self, number: int) -> list[int]:
+        """The joins of the first tree that keep the streams which a join is fed with."""
+        fed = {node for join, node in self.fed if join == number and isinstance(node, int)}
+        return [n for n in range(self.roots[0] + 1) if fed & set(self.joins[n].children)]
 
     def _end(self, number: int) -> int:
         return self.begins[number] + max(map(len, self.cascades[number])) - 1
@@ -238,12 +314,7 @@ class _Planner:
 
     def _lay(self, number: int) -> None:
         join, begin, cascades = self.joins[number], self.begins[number], self.cascades[number]
-        probed = {
-            (probe.child, probe.keys)
-            for cascade in cascades
-            for hop in cascade
-            for probe in hop
-        }
+        probed = self._probed(number)
         starts = {(child, cascade[0][0].keys) for child, cascade in enumerate(cascades)}
         states: dict[_Arrangement, int] = {}
         fresh: dict[tuple[int, _Arrangement], int] = {}
@@ -251,15 +322,22 @@ class _Planner:
             child, keys = arrangement
             node, space = join.children[child], self._space(number, keys)
             relation = self._relation(leaves(node))
+            is_fed = (number, node) in self.fed
             if arrangement in probed:
                 states[arrangement] = self._state(State(space, relation))
-            stream = node if isinstance(node, int) else None
+                self.fed_states |= {states[arrangement]} if is_fed else set()
+            stream = node if isinstance(node, int) and not is_fed else None
             waiting = None
             if self._ordered and stream is not None:
                 waiting = self._state(State(space, relation, waits=True))
             made = isinstance(node, Join) and self._is_mate(number, node)
             port = Port(space, relation, stream, states.get(arrangement), waiting, made)
             fresh[begin, arrangement] = self.drafts[begin].add(port)
+            if isinstance(node, int):
+                if is_fed:
+                    self.fed_ports.append((node, begin, fresh[begin, arrangement]))
+                elif self.shape_of[number] == 0 and arrangement in probed:
+                    self.kept_at[node] = begin, fresh[begin, arrangement]
             if isinstance(node, Join):
                 goals = self.wanted.setdefault(self._number(number, node), [])
                 goals.append((begin, fresh[begin, arrangement]))

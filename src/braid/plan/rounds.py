@@ -120,12 +120,14 @@ class Segment:
 class Round:
     """One shuffle and what follows it; `carried` pairs a port with one of the next round.
 
+    So does `fed`: not only what comes by the port goes on, but also what its state has already.
     Segments are in the order of joins: what is made for a port is there before it is needed.
     """
 
     ports: tuple[Port, ...]
     segments: tuple[Segment, ...]
     carried: tuple[tuple[int, int], ...]
+    fed: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,8 @@ class Rounds:
 
     Joins are numbered through all trees, children before parents. `grouped` is the number of
     the grouping's state; partial aggregates come to it by the port `grouped_port` of the last
-    round, or need none, where groups are at home in the last join.
+    round, or need none, where groups are at home in the last join. Of the second tree, `fed`
+    are the states that get all their rows from the first.
     """
 
     trees: tuple[Tree, ...]
@@ -143,6 +146,7 @@ class Rounds:
     rounds: tuple[Round, ...]
     grouped: int | None = None
     grouped_port: int | None = None
+    fed: frozenset[int] = frozenset()
 
     @property
     def joins(self) -> tuple[Join, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from braid.events import Migrated
-from braid.migrate import Way, adopted, begun, ended, is_over, obstacle, way_of
+from braid.migrate import Way, begun, ended, is_over, way_of
 from braid.model.errors import BraidError
 from braid.model.failpoints import reach
 from braid.plan.shape import read_shape, show_shape
@@ -73,7 +73,8 @@ class Migration:
 
     def resume(self, commit: Commit) -> None:
         """Go on from a record; of wishes for batches before, only the last is still one."""
-        self.plan = self.plan.replanned(commit.plans)
+        feeds = commit.change is not None and commit.change.feeds
+        self.plan = self.plan.replanned(commit.plans, feeds=feeds)
         past = [wish for wish in self._wishes if wish.batch <= commit.batch]
         done = past if past and past[-1].plan == commit.plans[-1] else past[:-1]
         self._wishes = [wish for wish in self._wishes if wish not in done]
@@ -107,32 +108,32 @@ class Migration:
         if wish.plan == old:
             yield self._event(commit, "refused", wish.way, old, old, "it is the plan already")
             return
-        both = self.plan.replanned([old, wish.plan])
-        _, fresh = adopted(commit, self.plan, both)
         ways = list(Way) if wish.way == AUTO else [Way(wish.way)]
-        obstacles = {way: obstacle(both, fresh, way) for way in ways}
-        way = next((way for way in ways if not obstacles[way]), None)
-        if way is None:
-            why = "; ".join(f"by {way.value}: {text}" for way, text in obstacles.items())
+        starts = [begun(commit, self.plan, wish.plan, way) for way in ways]
+        start = next((each for each in starts if not each.obstacle), None)
+        if start is None:
+            why = "; ".join(f"by {each.way.value}: {each.obstacle}" for each in starts)
             yield self._event(commit, "refused", wish.way, old, wish.plan, why)
             return
-        self._reason, self._slice = wish.reason, max(1.0, both.groups * _FIRST_SLICE)
-        start = begun(commit, self.plan, both, way)
-        second = {s for s in range(len(both.rounds.states)) if self._is_new(both, s)}
-        numbers = {"states": float(len(second)), "states_kept": float(len(second - fresh))}
-        yield self._event(commit, "start", way.value, old, wish.plan, wish.reason, numbers)
-        self.plan = both
+        self.plan, self._reason = start.both, wish.reason
+        self._slice = max(1.0, self.plan.groups * _FIRST_SLICE)
+        second = {s for s in range(len(self.plan.rounds.states)) if self._is_new(s)}
+        kept = second - start.fresh
+        numbers = {"states": float(len(second)), "states_kept": float(len(kept))}
+        yield self._event(
+            commit, "start", start.way.value, old, wish.plan, wish.reason, numbers
+        )
         reach("change begun", commit.batch + 1)
-        if is_over(start, both):
-            yield from self._end(start)
+        if is_over(start.commit, self.plan):
+            yield from self._end(start.commit)
         else:
-            yield self._with_slice(start)
+            yield self._with_slice(start.commit)
 
-    @staticmethod
-    def _is_new(both: JoinPlan, state: int) -> bool:
+    def _is_new(self, state: int) -> bool:
         """Whether a state is the second plan's."""
-        cluster = both.rounds.spaces[both.rounds.states[state].space].cluster
-        return cluster is not None and both.rounds.tree_of(cluster) == 1
+        rounds = self.plan.rounds
+        cluster = rounds.spaces[rounds.states[state].space].cluster
+        return cluster is not None and rounds.tree_of(cluster) == 1
 
     def _carried_on(self, commit: Commit, elapsed_ms: float) -> Iterator[Commit | Migrated]:
         if is_over(commit, self.plan):

@@ -87,6 +87,8 @@ class Observation:
                 (stream,) = probe.known
                 self._rates.setdefault(stream, _Sum()).add(probe.asked, seconds)
         for probe in probes:
+            if plan.rounds.fed and plan.rounds.tree_of(probe.join) == 1:
+                continue  # by rows of all ages, which reach less of a state than new ones do
             there = _reachable_rows(plan, now if probe.meets_news else before, probe.state)
             looked_at = probe.asked * there
             for pair in self._between(probe.known, probe.others) if looked_at else ():

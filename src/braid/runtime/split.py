@@ -16,7 +16,7 @@ from pyspark.sql.types import DataType, DoubleType, FloatType, TimestampNTZType
 
 from braid.join.outgoing import hashed_slots
 from braid.join.wire import LATEST_US, NULL_KEY, NULL_TIME, TAG_BITS, TAGS
-from braid.model.expression import GROUPED, Column
+from braid.model.expression import Column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -170,8 +170,8 @@ def rehashed(plan: JoinPlan, number: int, sent: DataFrame) -> DataFrame:
 
 
 def _hash_of_slots(plan: JoinPlan, port: Port) -> str:
-    if not port.relation.is_joined and port.relation.streams != (GROUPED,):
-        return "0L"  # a stream's own rows, carried along, have their hash
+    if plan.wire.layout(port).recovered:
+        return "0L"  # what has no key but its hash comes with it
     parts = [hashable_slot(plan, slot) for slot in hashed_slots(plan, port)]
     return f"xxhash64({', '.join(parts or ['0'])})"
 

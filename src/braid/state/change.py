@@ -12,12 +12,15 @@ class Change:
 
     Without a boundary the first shows all results, and the `fresh` states of the second are
     made complete, group by group: `filled` of the groups are, `filling` will be after the next
-    batch. With one nothing is filled: the first shows the results whose deadline is before the
-    boundary, and the second all others, whose members all came after the change had begun.
+    batch. They are made where they are, or the first tree `feeds` the second: then groups are
+    those of the first. With a boundary nothing is filled: the first shows the results whose
+    deadline is before it, and the second all others, whose members all came after the change
+    had begun.
     """
 
     fresh: tuple[int, ...]
     boundary_us: int | None = None
+    feeds: bool = False
     filled: int = 0
     filling: int = 0
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from braid.join.keys import equal_keys, is_exact, key_from_hash
+from braid.join.keys import equal_keys, hash_of_key, is_exact, key_from_hash
 from tests.engine import spark_hash
 
 LAW = settings(deadline=None)  # the first call may compile
@@ -23,6 +23,7 @@ def there_and_back(values: list[Any], kind: pa.DataType) -> list[Any]:
     hashes = np.array([spark_hash(kind, value) for value in values], np.uint64)
     keys = key_from_hash(hashes, kind)
     assert keys.type == kind
+    assert (hash_of_key(keys) == hashes).all()
     return keys.to_pylist()
 
 
