@@ -8,6 +8,7 @@ knows nothing.
 
 from __future__ import annotations
 
+from functools import cache
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -34,10 +35,12 @@ _WINDOW_US = 10_000_000
 _VALUE = 2  # the place of a column behind hash and time
 
 
+@cache
 def measure_costs(rounds: int = 5) -> IndexProbes:
     """The costs of inserting, purging, searching and matching a row.
 
-    The quickest of several rounds counts, as others may use the machine at the same time.
+    The quickest of several rounds counts, as others may use the machine at the same time. They
+    take a second or two, once in a process.
     """
     random = np.random.default_rng(1)
     present, absent = random.integers(0, 2**64, (2, _KEYS), np.uint64)

@@ -244,7 +244,7 @@ class Coordinator:
     def _change_plan(self, elapsed_ms: int) -> None:
         """Carry on with a change of plan, or begin one."""
         before = self.plan
-        for each in self.migration.after(self.commit, elapsed_ms):
+        for each in self.migration.after(self.commit, elapsed_ms, self.observation):
             if isinstance(each, Migrated):
                 self.journal.add(each)
             else:

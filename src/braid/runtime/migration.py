@@ -11,15 +11,19 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from braid.events import Migrated
-from braid.migrate import Way, begun, ended, is_over, way_of
+from braid.migrate import Way, begun, cost_of_change, ended, is_over, way_of
+from braid.model.checks import require_known
 from braid.model.errors import BraidError
 from braid.model.failpoints import reach
 from braid.plan.shape import read_shape, show_shape
+from braid.runtime.calibrate import measure_costs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from braid.join.plan import JoinPlan
+    from braid.migrate import Start
+    from braid.runtime.observation import Observation
     from braid.state.commit import Commit
 
 AUTO = "auto"
@@ -54,10 +58,9 @@ class Migration:
     def ask(self, wish: Wish) -> None:
         """Have the plan changed, once no other change is under way."""
         self.check_may_change()
-        if wish.way not in WAYS:
-            raise BraidError(
-                f"unknown way to change a plan {wish.way!r}", hint=f"one of {', '.join(WAYS)}"
-            )
+        require_known("way to change a plan", wish.way, WAYS)
+        if wish.way == AUTO:
+            measure_costs()  # by who asks, and not between two batches
         aliases = [stream.alias for stream in self.plan.query.streams]
         text = show_shape(read_shape(self.plan.query, wish.plan), aliases)
         self._wishes.append(replace(wish, plan=text))
@@ -91,7 +94,9 @@ class Migration:
         due = (wish for wish in self._wishes if wish.batch <= commit.batch + 1)
         return next(due, None)
 
-    def after(self, commit: Commit, elapsed_ms: float) -> Iterator[Commit | Migrated]:
+    def after(
+        self, commit: Commit, elapsed_ms: float, observation: Observation
+    ) -> Iterator[Commit | Migrated]:
         """What the next batch starts from, by which plan, and what that means."""
         if commit.change is not None:
             yield from self._carried_on(commit, elapsed_ms)
@@ -101,25 +106,30 @@ class Migration:
         if wish is None or commit.owes or any(commit.generations):
             return
         self._wishes.remove(wish)
-        yield from self._begin(commit, wish)
+        yield from self._begin(commit, wish, observation)
 
-    def _begin(self, commit: Commit, wish: Wish) -> Iterator[Commit | Migrated]:
+    def _begin(
+        self, commit: Commit, wish: Wish, observation: Observation
+    ) -> Iterator[Commit | Migrated]:
         (old,) = self.plan.texts
         if wish.plan == old:
             yield self._event(commit, "refused", wish.way, old, old, "it is the plan already")
             return
         ways = list(Way) if wish.way == AUTO else [Way(wish.way)]
         starts = [begun(commit, self.plan, wish.plan, way) for way in ways]
-        start = next((each for each in starts if not each.obstacle), None)
-        if start is None:
+        possible = [each for each in starts if not each.obstacle]
+        if not possible:
             why = "; ".join(f"by {each.way.value}: {each.obstacle}" for each in starts)
             yield self._event(commit, "refused", wish.way, old, wish.plan, why)
             return
+        seconds = _foreseen(possible, observation) if wish.way == AUTO else {}
+        start = min(possible, key=lambda each: seconds.get(each.way, 0.0))
         self.plan, self._reason = start.both, wish.reason
         self._slice = max(1.0, self.plan.groups * _FIRST_SLICE)
         second = {s for s in range(len(self.plan.rounds.states)) if self._is_new(s)}
         kept = second - start.fresh
         numbers = {"states": float(len(second)), "states_kept": float(len(kept))}
+        numbers |= {f"{way.value}_s": taken for way, taken in seconds.items()}
         yield self._event(
             commit, "start", start.way.value, old, wish.plan, wish.reason, numbers
         )
@@ -180,6 +190,15 @@ class Migration:
         numbers: dict[str, float] | None = None,
     ) -> Migrated:
         return Migrated(commit.batch, step, way, old, new, reason, numbers or {})
+
+
+def _foreseen(starts: Sequence[Start], observation: Observation) -> dict[Way, float]:
+    """What each way would cost, in seconds of one core, as far as streams are known."""
+    graph = observation.graph
+    if graph is None or len(starts) == 1:
+        return {}
+    costs = measure_costs()
+    return {start.way: cost_of_change(start, graph, costs) for start in starts}
 
 
 def parse_wish(text: str, way: str) -> Wish:

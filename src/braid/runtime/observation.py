@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from braid.join.plan import JoinPlan
     from braid.join.report import Report
+    from braid.model.join_graph import JoinGraph
     from braid.model.query import Query
     from braid.state.commit import Commit
 
@@ -108,6 +109,15 @@ class Observation:
             yield from crossing
 
     @property
+    def graph(self) -> JoinGraph | None:
+        """The query and its streams, if all of them is known."""
+        known = self.statistics
+        measures = (*known.rates.values(), *known.selectivity.values())
+        if any(measure.value is None for measure in measures):
+            return None
+        return known.graph(windows_of(self.query), keys=keys_of(self.query))
+
+    @property
     def unmeasured(self) -> list[Streams]:
         """The pairs that no probe tells of."""
         return [pair for pair in self._pairs if self._measured(pair) is UNKNOWN]
@@ -143,6 +153,17 @@ class Observation:
             return Measure.exact(min(1.0, counted))
         inferred = self._inferred.get(pair, _Sum()).ratio
         return UNKNOWN if inferred is None else Measure.estimated(min(1.0, inferred))
+
+
+def windows_of(query: Query) -> dict[str, float]:
+    """The seconds that each stream's rows may join, as join graphs have them."""
+    return {stream.alias: stream.window_us / 1_000_000 for stream in query.streams}
+
+
+def keys_of(query: Query) -> list[list[str]]:
+    """The streams that each key connects, as join graphs have them."""
+    names = [stream.alias for stream in query.streams]
+    return [[names[stream] for stream in sorted(key.streams)] for key in query.keys]
 
 
 def _pairs_of(query: Query) -> Iterator[Streams]:

@@ -28,6 +28,7 @@ from braid.plan.tree import show_tree
 from braid.runtime.account import rate_facts, selectivity_facts
 from braid.runtime.calibrate import measure_costs
 from braid.runtime.migration import Wish
+from braid.runtime.observation import keys_of, windows_of
 from braid.runtime.sampling import Sampling
 from braid.state.store import MEMORY
 
@@ -130,15 +131,14 @@ def replanning_of(
         )
     memory = math.inf if memory_bytes is None else memory_bytes
     costs = measure_costs()
-    names = [stream.alias for stream in plan.query.streams]
     return Replanning(
         Advisor(
             trigger=chosen,
-            window={each.alias: each.window_us / 1_000_000 for each in plan.query.streams},
+            window=windows_of(plan.query),
             optimizer=optimizer,
             budget=Budget(memory=memory),
             model=costs,
-            keys=[[names[each] for each in sorted(key.streams)] for key in plan.query.keys],
+            keys=keys_of(plan.query),
             hysteresis=Hysteresis(rest_ms=span_ms),
         ),
         costs,
