@@ -24,7 +24,7 @@ from braid.join.outgoing import hashed_slots
 from braid.join.report import Report
 from braid.join.wire import NULL_KEY, NULL_TIME, REPORT, TAG_BITS, TAGS
 from braid.join.worker import evaluate, make_step
-from braid.migrate import begun, ended, is_over
+from braid.migrate import begun, ended, given_up, is_over
 from braid.state.checkpoint import Checkpoint, Identity
 from braid.state.moving import installed, reactivated, settled
 from braid.state.resharing import reshared
@@ -32,7 +32,7 @@ from braid.state.runs import group_of
 from braid.state.store import DISK, MEMORY, Ownership, RunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from braid.join.chores import Ranges
@@ -85,16 +85,19 @@ def on_the_wire(
     packed, hashes, kept = [], [], []
     for place, at in enumerate(times):
         tag = port_number
+        key = tuple(rows_of[name][place] for name in joined_on)
         if any(rows_of[name][place] is None for name in names):
             tag = NULL_KEY
         elif at is None:
             tag = NULL_TIME
         if tag != port_number and port is not first:
             continue
+        hashed = 0 if tag != port_number else hash_key(plan, port.space, key, hash_bits)
+        if tag == port_number and not goes_through(plan, port.tree, hashed):
+            continue
         kept.append(place)
         packed.append((at or 0) << TAG_BITS | tag)
-        key = tuple(rows_of[name][place] for name in joined_on)
-        hashes.append(0 if tag != port_number else hash_key(plan, port.space, key, hash_bits))
+        hashes.append(hashed)
     layout = wire.layout(port)
     filled = dict(zip(layout.slots, layout.columns, strict=True))
     slots = [
@@ -110,6 +113,14 @@ def on_the_wire(
         *([pa.nulls(len(kept), pa.string())] if number else []),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=wire.schema(a_round, reports=number > 0))
+
+
+def goes_through(plan: JoinPlan, tree: int, hashed: int) -> bool:
+    """Whether rows of a hash are routed through a tree."""
+    if not plan.routes:
+        return True
+    group = int(group_of(np.array([hashed], np.uint64), plan.groups)[0])
+    return any(first <= group < end for first, end in plan.routes[tree])
 
 
 def rehashed(
@@ -152,9 +163,10 @@ class Engine:
         first = commit_before_first(plan, self.workers)
         self.checkpoint = Checkpoint.open(self.folder / "checkpoint", identity, first)
         last = self.checkpoint.last_commit()
-        feeds = last.change is not None and last.change.feeds
-        self.plan = plan = plan.replanned(last.plans, feeds=feeds)
-        spaces = [state.space for state in plan.rounds.states]
+        self.plan = plan = plan.of_record(last)
+        if last.change is not None and last.change.groups and last.workers != self.workers:
+            last, self.plan = given_up(last, plan)
+        spaces = [state.space for state in self.plan.rounds.states]
         self.commit: Commit = reshared(settled(last), spaces, self.workers)
 
     def restart(self, workers: int | None = None) -> Engine:
@@ -230,9 +242,9 @@ class Engine:
         self.results.append(pa.concat_tables(tables))
         return self.results[-1]
 
-    def change(self, text: str, way: Way) -> bool:
+    def change(self, text: str, way: Way, workers: Collection[int] = ()) -> bool:
         """Begin to change the plan, if it can be changed in this way."""
-        start = begun(self.commit, self.plan, text, way)
+        start = begun(self.commit, self.plan, text, way, workers)
         if start.obstacle:
             return False
         self.commit, self.plan = start.commit, start.both
@@ -244,8 +256,7 @@ class Engine:
         if change is None:
             return
         if is_over(self.commit, self.plan):
-            new = self.plan.replanned(self.plan.texts[1:])
-            self.commit, self.plan = ended(self.commit, self.plan, new), new
+            self.commit, self.plan = ended(self.commit, self.plan)
         elif change.fills:
             filling = min(self.plan.groups, change.filled + self.filled_at_once)
             self.commit = replace(self.commit, change=replace(change, filling=filling))

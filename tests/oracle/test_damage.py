@@ -97,7 +97,7 @@ def start(folder: Path) -> None:
             adaptation=Adaptation(PLAN, MemorySettings(), commit),
             relocation=Relocation(PLAN, NOTHING),
             pacing=Pacing(None),
-            migration=Migration(PLAN, 0.0),
+            migration=Migration(PLAN, 1, 0.0),
             observation=Observation(PLAN.query),
             replanning=None,
             journal=Journal(),

@@ -47,11 +47,12 @@ def sentence_of(event: Event) -> str | None:
             return f"a better plan is {new}{why(reason)}"
         case Migrated(step="fill"):
             return None
-        case Migrated(step=step, way=way, old=old, new=new, reason=reason):
+        case Migrated(step=step, way=way, old=old, new=new, reason=reason, workers=workers):
             verb = {"start": "changes", "end": "has changed", "refused": "does not change"}[
                 step
             ]
-            return f"the plan {verb} from {old} to {new} by {way}{why(reason)}"
+            whose = f" of workers {', '.join(map(str, workers))}" if workers else ""
+            return f"the plan{whose} {verb} from {old} to {new} by {way}{why(reason)}"
         case CleanedUp(worker=worker, groups=groups, results=results):
             return f"worker {worker} cleaned up {groups:,} groups: {results:,} results"
         case Refused(proposal=proposal, reason=reason):

@@ -214,7 +214,8 @@ class Replanned:
 class Migrated:
     """A change of plan has come to a step: `start`, `fill`, `end`; or it was `refused`.
 
-    `numbers` tell how many states go over, and how many groups are complete.
+    It is of all workers, or of some. `numbers` tell how many states go over, what each way
+    would cost in seconds, and how many groups are complete.
     """
 
     name: ClassVar = "migrate"
@@ -225,6 +226,7 @@ class Migrated:
     new: str
     reason: str
     numbers: dict[str, float]
+    workers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

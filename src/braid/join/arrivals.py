@@ -48,9 +48,17 @@ def newer(a: int | None, b: int | None) -> int | None:
 
 
 def receive(
-    plan: JoinPlan, number: int, batches: Sequence[pa.RecordBatch], late_before_us: int | None
+    plan: JoinPlan,
+    number: int,
+    batches: Sequence[pa.RecordBatch],
+    late_before_us: int | None,
+    *,
+    changes: bool = False,
 ) -> Arrivals:
-    """Sort a round's rows by port, key hash and time, and set the late ones apart."""
+    """Sort a round's rows by port, key hash and time, and set the late ones apart.
+
+    If the plan `changes`, the last tree gets rows that others have too.
+    """
     a_round = plan.rounds.rounds[number]
     schema = plan.wire.schema(a_round, reports=number > 0)
     table = pa.Table.from_batches(batches) if batches else schema.empty_table()
@@ -60,10 +68,14 @@ def receive(
     tags, times = packed & TAGS, packed >> TAG_BITS
     counts = np.bincount(tags, minlength=TAGS + 1)
     behind = None if late_before_us is None else times < late_before_us
-    rows, late = [], {}
+    rows: list[pa.RecordBatch] = []
+    late: dict[int, list[pa.RecordBatch]] = {}
     newest: list[int | None] = [None] * len(plan.streams)
     input_rows = int(counts[NULL_KEY] + counts[NULL_TIME])
-    seen: set[int] = set()
+    # A stream that comes by several ports of a tree is counted at the first.
+    seen: set[tuple[int, int | None]] = {
+        (len(plan.rounds.trees) - 1, stream) for stream in plan.streams if changes
+    }
     for tag, port in enumerate(a_round.ports):
         mine = tags == tag
         layout = plan.wire.layout(port)
@@ -73,20 +85,20 @@ def receive(
         if port.stream is not None and behind is not None:
             too_late = np.flatnonzero(mine & behind)
             mine &= ~behind
-            if port.stream not in seen:
-                late[port.stream] = _stored_rows(layout, table, hashes, times, too_late)
+            if (port.tree, port.stream) not in seen:
+                those = _stored_rows(layout, table, hashes, times, too_late)
+                late.setdefault(port.stream, []).append(those)
         place = np.flatnonzero(mine)
         order = place[sort_order(hashes[place], times[place])]
         rows.append(_stored_rows(layout, table, hashes, times, order))
-        # A stream that comes by several ports is counted at the first.
-        if port.stream is not None and port.stream not in seen:
-            seen.add(port.stream)
+        if port.stream is not None and (port.tree, port.stream) not in seen:
+            seen.add((port.tree, port.stream))
             input_rows += int(counts[tag])
             if len(place):
-                newest[port.stream] = int(times[place].max())
+                newest[port.stream] = newer(newest[port.stream], int(times[place].max()))
     return Arrivals(
         rows=tuple(rows),
-        late=late,
+        late={stream: pa.concat_batches(parts) for stream, parts in late.items()},
         newest_us=tuple(newest),
         input_rows=input_rows,
         null_key_rows=int(counts[NULL_KEY]),

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-Ranges = tuple[tuple[int, int], ...]
-"""Half-open ranges of groups."""
+    from braid.state.runs import Ranges
 
 
 RECEIVED = 0.5

@@ -8,9 +8,9 @@ from braid.state.move import Move
 from braid.state.moving import deactivated
 
 if TYPE_CHECKING:
-    from braid.join.chores import Ranges
     from braid.join.plan import JoinPlan
     from braid.state.commit import Commit
+    from braid.state.runs import Ranges
 
 
 def begin_move(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -25,11 +25,15 @@ if TYPE_CHECKING:
     from braid.state.commit import Commit
     from braid.state.generation import Generation
     from braid.state.move import Move
+    from braid.state.runs import Ranges
 
 
 @dataclass(frozen=True)
 class JoinPlan:
-    """A query, laid out for execution; the same for all workers and batches."""
+    """A query, laid out for execution; the same for all workers.
+
+    Rows of all groups go through all trees, or by tree, those of the groups in `routes`.
+    """
 
     query: Query
     rounds: Rounds
@@ -37,10 +41,18 @@ class JoinPlan:
     groups: int
     lateness_us: int
     texts: tuple[str, ...]
+    routes: tuple[Ranges, ...] = ()
 
-    def replanned(self, texts: Sequence[str], *, feeds: bool = False) -> JoinPlan:
+    def of_record(self, commit: Commit) -> JoinPlan:
+        """The same query by the plans that a record has come to."""
+        feeds = commit.change is not None and commit.change.feeds
+        return self.replanned(commit.plans, feeds=feeds, routes=commit.routes)
+
+    def replanned(
+        self, texts: Sequence[str], *, feeds: bool = False, routes: tuple[Ranges, ...] = ()
+    ) -> JoinPlan:
         """The same query by other plans, of which the first may feed the second."""
-        return make_plan(
+        plan = make_plan(
             self.query,
             self.wire.types,
             self.wire.event_time,
@@ -49,6 +61,7 @@ class JoinPlan:
             plans=texts,
             feeds=feeds,
         )
+        return replace(plan, routes=routes)
 
     @property
     def streams(self) -> range:

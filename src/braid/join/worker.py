@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from braid.join.chores import Chores, Ranges
+    from braid.join.chores import Chores
     from braid.join.owed import StateRows
     from braid.join.plan import JoinPlan
     from braid.join.probe import Partial
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from braid.state.commit import Commit, Part
     from braid.state.generation import Generation
     from braid.state.move import Move, Waiting
-    from braid.state.runs import Hashes, Ladder, Run
+    from braid.state.runs import Hashes, Ladder, Ranges, Run
     from braid.state.store import RunStore
 
 
@@ -154,7 +154,8 @@ def evaluate(
     reach("rows received", step.batch, round_number=step.round)
     closed_before = None if step.closed_us is None else step.closed_us + 1
     late_before = newer(step.watermark_us, closed_before)
-    arrivals = receive(step.plan, step.round, arrived, late_before)
+    changes = step.change is not None
+    arrivals = receive(step.plan, step.round, arrived, late_before, changes=changes)
     del arrived
     if step.round == 0:
         next(iter(stores.values())).remove_others(step.files)
@@ -311,7 +312,12 @@ class _Work:
         if change is None or not change.fresh or change.filling <= change.filled:
             return
         groups = self._filling(change, overflow.space)
-        complete = [state for state in overflow.states if state not in change.fresh]
+        states, last = self.plan.rounds.states, len(self.plan.rounds.trees) - 1
+        complete = [
+            state
+            for state in overflow.states
+            if states[state].tree == last and state not in change.fresh
+        ]
         # If every state is a generation of its own, they owe all that can be made of them.
         parts = [overflow.rows_of(state, groups) for state in complete]
         made: dict[int, list[pa.RecordBatch]] = {state: [] for state in overflow.states}
@@ -457,7 +463,7 @@ class _Work:
         rows, change = self.rows[segment.port], self.step.change
         if change is None or not change.fills:
             return rows
-        if segment.join == self.plan.rounds.roots[1]:
+        if segment.join == self.plan.rounds.roots[-1]:
             return rows.slice(0, 0)
         if self.plan.rounds.made_into(segment.join) not in change.fresh:
             return rows
@@ -465,15 +471,15 @@ class _Work:
         return of_groups(rows, complete)
 
     def _shown(self, segment: Segment, partial: Partial, *, is_final: bool) -> Partial:
-        """Of two trees that both show results, each shows its own.
+        """Of trees that all show results, each shows its own.
 
-        A deadline only falls as members come together: what the second need not show, it need
-        not make.
+        A deadline only falls as members come together: what the last need not show, it need not
+        make.
         """
         change = self.step.change
         if change is None or change.boundary_us is None:
             return partial
-        if self.plan.rounds.tree_of(segment.join) == 1:
+        if segment.join > self.plan.rounds.roots[-2]:
             return partial.kept(partial.deadline >= change.boundary_us)
         return partial.kept(partial.deadline < change.boundary_us) if is_final else partial
 

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from braid.migrate.change import Start, Way, begun, ended, is_over, way_of
+from braid.migrate.change import Start, Way, begun, ended, given_up, is_over, way_of
 from braid.migrate.cost import cost_of_change
 
-__all__ = ["Start", "Way", "begun", "cost_of_change", "ended", "is_over", "way_of"]
+__all__ = [
+    "Start",
+    "Way",
+    "begun",
+    "cost_of_change",
+    "ended",
+    "given_up",
+    "is_over",
+    "way_of",
+]

@@ -1,4 +1,4 @@
-"""From the states of one plan to those of another: what holds the same goes over as it is.
+"""From the states of some plans to those of others: what holds the same goes over as it is.
 
 Two states hold the same if they keep the same rows of the same streams, arranged by the same
 key and shared out among the workers alike. Runs are immutable, and known to the log: so a state
@@ -7,6 +7,7 @@ goes over by its name in the commit record, and nothing is copied.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,37 +16,44 @@ from braid.state.commit import equal_shares
 if TYPE_CHECKING:
     from braid.join.plan import JoinPlan
     from braid.state.commit import Commit
+    from braid.state.runs import Ladder
+
+Sources = Sequence[Collection[int]]
+"""Of one worker, by tree of the new plans: the trees of the old ones that go over into it."""
 
 
-def adopted(commit: Commit, old: JoinPlan, new: JoinPlan) -> tuple[Commit, frozenset[int]]:
-    """The record for another plan, and the states of it that begin empty and are not fed.
+def adopted(
+    commit: Commit, old: JoinPlan, new: JoinPlan, sources: Sequence[Sources]
+) -> tuple[Commit, frozenset[int]]:
+    """The record for other plans, and the states of them that begin empty and are not fed.
 
-    Nothing may be on the move or owed: those are named by the places that they have in a plan.
+    `sources` are by worker. Nothing may be on the move or owed: those are named by the places
+    that they have in a plan.
     """
     assert not commit.owes, "what is owed is made before a plan changes"
     assert not any(commit.generations), "and what is on disk by itself is taken in"
     assignments = tuple(
         _assignment(commit, old, new, space) for space in range(len(new.rounds.spaces))
     )
-    fed = new.rounds.fed
-    sources = [
-        None if state in fed else _source(commit, old, new, state, assignments)
-        for state in range(len(new.rounds.states))
-    ]
-    ladders = tuple(
-        tuple(() if source is None else own[source] for source in sources)
-        for own in commit.ladders
-    )
+    carried = replace(commit, plans=new.texts, assignments=assignments)
+    ladders: list[list[Ladder]] = [[] for _ in commit.ladders]
+    fresh = set()
+    for state in range(len(new.rounds.states)):
+        found = [_sources(commit, carried, old, new, state, trees) for trees in sources]
+        if state in new.rounds.fed or None in found:
+            fresh.add(state)
+            found = [()] * len(found)
+        for mine, theirs, all_of_them in zip(ladders, commit.ladders, found, strict=True):
+            runs = (run for source in all_of_them or () for run in theirs[source])
+            mine.append(tuple(sorted(runs, key=lambda run: run.oldest_us)))
     return (
         replace(
-            commit,
-            plans=new.texts,
-            assignments=assignments,
-            ladders=ladders,
+            carried,
+            ladders=tuple(map(tuple, ladders)),
             # What is purged is known by round, and a round of another plan is another.
             purged_us=(None,) * len(new.rounds.rounds),
         ),
-        frozenset(state for state, source in enumerate(sources) if source is None) - fed,
+        frozenset(fresh) - new.rounds.fed,
     )
 
 
@@ -61,23 +69,29 @@ def _assignment(commit: Commit, old: JoinPlan, new: JoinPlan, space: int) -> tup
     return commit.assignments[max(found, key=lambda home: found[home])]
 
 
-def _source(
-    commit: Commit,
-    old: JoinPlan,
-    new: JoinPlan,
-    state: int,
-    assignments: tuple[tuple[int, ...], ...],
-) -> int | None:
-    """The state that goes over into another, if there is one."""
-    wanted = assignments[new.rounds.states[state].space]
-    for other in _alike(old, new, state):
-        if commit.assignments[old.rounds.states[other].space] == wanted:
-            return other
-    return None
+def _sources(
+    commit: Commit, carried: Commit, old: JoinPlan, new: JoinPlan, state: int, trees: Sources
+) -> tuple[int, ...] | None:
+    """The states of a worker that go over into another; None if one of its trees has none."""
+    wanted = carried.assignments[new.rounds.states[state].space]
+    alike = [
+        other
+        for other in _alike(old, new, state)
+        if commit.assignments[old.rounds.states[other].space] == wanted
+    ]
+    if state == new.rounds.grouped:
+        return tuple(alike)
+    found = []
+    for tree in trees[new.rounds.states[state].tree]:
+        here = [other for other in alike if old.rounds.states[other].tree == tree]
+        if not here:
+            return None
+        found.append(here[0])
+    return tuple(found)
 
 
 def _alike(old: JoinPlan, new: JoinPlan, state: int) -> list[int]:
-    """The states of the old plan that keep the same rows by the same key."""
+    """The states of the old plans that keep the same rows by the same key."""
     ours = new.rounds.states[state]
     by = new.rounds.spaces[ours.space]
     found = []

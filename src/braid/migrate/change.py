@@ -17,11 +17,18 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from braid.migrate.adopt import adopted
 from braid.model.query import UNBOUNDED_US
 from braid.state.change import Change
+from braid.state.runs import ranges_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy.typing import NDArray
+
     from braid.join.plan import JoinPlan
     from braid.state.commit import Commit
 
@@ -40,7 +47,7 @@ def way_of(change: Change) -> Way:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How a change begins: both plans side by side, and the record; or the `obstacle` to it.
+    """How a change begins: all plans side by side, and the record; or the `obstacle` to it.
 
     The states that are `fresh` do not go over.
     """
@@ -52,28 +59,50 @@ class Start:
     obstacle: str
 
 
-def begun(commit: Commit, old: JoinPlan, new: str, way: Way) -> Start:
-    """The beginning of a change to a new plan."""
-    both = old.replanned([*old.texts, new])
-    carried, fresh = adopted(commit, old, both)
-    change = Change(tuple(sorted(fresh)))
+def begun(
+    commit: Commit, old: JoinPlan, new: str, way: Way, workers: Collection[int] = ()
+) -> Start:
+    """The beginning of a change to a new plan, of all workers or of some."""
+    owners = np.array(commit.assignments[old.rounds.homes[0]])
+    changing = np.isin(owners, list(workers or range(commit.workers)))
+    by_itself = [{tree} for tree in range(len(old.texts))]
+    sources = [
+        [*by_itself, set(_trees(commit)[changing & (owners == worker)].tolist())]
+        for worker in range(commit.workers)
+    ]
+    change = Change((), groups=ranges_of(changing) if workers else None)
+    routes = replace(commit, plans=(*old.texts, new), change=change).routes
+    both = old.replanned([*old.texts, new], routes=routes)
+    carried, fresh = adopted(commit, old, both, sources)
+    change = replace(change, fresh=tuple(sorted(fresh)))
     why = ""
-    if both.is_ordered:
+    if {old.texts[tree] for tree in _trees(commit)[changing]} == {new}:
+        why = "it is the plan already"
+    elif both.is_ordered:
         why = "rows of a history join in order, which two plans would not keep"
+    elif workers and len(both.rounds.homes) > 1:
+        why = "rows meet under several keys, and so on all workers"
     elif way is Way.PARALLEL_TRACK:
         longest_us = max(stream.window_us for stream in both.query.streams)
         change = replace(change, boundary_us=(commit.latest_us or 0) + longest_us + 1)
         if longest_us >= UNBOUNDED_US:
             why = "rows of a window without end would keep the old plan for ever"
+        elif workers:
+            why = "all workers would have to take it"
     elif not all(_is_made_at_home(both, state) for state in fresh):
         both = old.replanned([*old.texts, new], feeds=True)
-        carried, fresh = adopted(commit, old, both)
+        carried, fresh = adopted(commit, old, both, sources)
         change = Change((), feeds=True)
         if fresh:
             why = "states that the new plan keeps together are shared out differently"
     return Start(
         way, both, replace(carried, change=change), fresh | both.rounds.fed, obstacle=why
     )
+
+
+def _trees(commit: Commit) -> NDArray[np.int64]:
+    """The tree that each group goes through, but for one that it changes to."""
+    return np.array(commit.plan_of_group or (0,) * len(commit.assignments[0]))
 
 
 def _is_made_at_home(plan: JoinPlan, state: int) -> bool:
@@ -93,8 +122,37 @@ def is_over(commit: Commit, both: JoinPlan) -> bool:
     return low_us is not None and low_us >= commit.change.boundary_us
 
 
-def ended(commit: Commit, both: JoinPlan, new: JoinPlan) -> Commit:
-    """The record of a change's end: the new plan, with all that it needs."""
-    carried, missing = adopted(replace(commit, change=None), both, new)
-    assert not missing, "both plans had all states of the new one"
-    return carried
+def ended(commit: Commit, both: JoinPlan) -> tuple[Commit, JoinPlan]:
+    """The record of a change's end, and the plans that are left, with all that they need."""
+    assert commit.change is not None, "asked only of a change"
+    trees = _trees(commit)
+    trees[commit.change.marks(both.groups)] = len(both.texts) - 1
+    return _reduced(commit, both, trees)
+
+
+def given_up(commit: Commit, both: JoinPlan) -> tuple[Commit, JoinPlan]:
+    """The record of a change that is not carried on, as long as the old plans show all."""
+    return _reduced(commit, both, _trees(commit))
+
+
+def _reduced(
+    commit: Commit, both: JoinPlan, trees: NDArray[np.int64]
+) -> tuple[Commit, JoinPlan]:
+    """What is left of some plans, if each group goes through one tree; a text is there once."""
+    texts = list(dict.fromkeys(both.texts[tree] for tree in np.unique(trees)))
+    places = np.array([texts.index(text) if text in texts else -1 for text in both.texts])
+    left = replace(
+        commit,
+        plans=tuple(texts),
+        plan_of_group=tuple(places[trees].tolist()) if len(texts) > 1 else (),
+        change=None,
+    )
+    new = both.replanned(texts, routes=left.routes)
+    owners = np.array(commit.assignments[both.rounds.homes[0]])
+    sources = []
+    for worker in range(commit.workers):
+        own = np.unique(trees[owners == worker]).tolist()
+        sources.append([{t for t in own if places[t] == place} for place in range(len(texts))])
+    carried, missing = adopted(left, both, new, sources)
+    assert not missing, "all plans had all of their states"
+    return carried, new

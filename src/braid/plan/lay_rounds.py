@@ -2,8 +2,9 @@
 
 Joins are planned from the root down, so that each knows the ports that its results go to. Which
 states a join keeps, and in which rounds its cascades run, is known before that, from the bottom
-up. While a run changes from one tree to another, both are there side by side: each has spaces,
-states and ports of its own, and a grouping is there once, for both.
+up. While a run changes from one tree to another, both are there side by side: each has states
+and ports of its own, and spaces too, unless all meet under one key; a grouping is there once.
+Nor do all workers need the same tree, where all meet under one key.
 
 The second may be *fed* by the first. Some of its states can be taken over from the first as
 they are, those of the same rows by the same keys; all others are made anew, from rows that the
@@ -254,7 +255,8 @@ class _Planner:
                 if keys is not None and self._only_keys(below) == keys:
                     joined = {clusters[below], clusters[number]}
                     clusters = [min(joined) if c in joined else c for c in clusters]
-        return clusters
+        everywhere = set(map(self._only_keys, range(len(self.joins))))
+        return clusters if None in everywhere or len(everywhere) > 1 else [0] * len(clusters)
 
     def _below(self, number: int) -> list[int]:
         children = self.joins[number].children
@@ -314,7 +316,7 @@ class _Planner:
 
     def _lay(self, number: int) -> None:
         join, begin, cascades = self.joins[number], self.begins[number], self.cascades[number]
-        probed = self._probed(number)
+        probed, tree = self._probed(number), self.shape_of[number]
         starts = {(child, cascade[0][0].keys) for child, cascade in enumerate(cascades)}
         states: dict[_Arrangement, int] = {}
         fresh: dict[tuple[int, _Arrangement], int] = {}
@@ -324,25 +326,25 @@ class _Planner:
             relation = self._relation(leaves(node))
             is_fed = (number, node) in self.fed
             if arrangement in probed:
-                states[arrangement] = self._state(State(space, relation))
+                states[arrangement] = self._state(State(space, relation, tree=tree))
                 self.fed_states |= {states[arrangement]} if is_fed else set()
             stream = node if isinstance(node, int) and not is_fed else None
             waiting = None
             if self._ordered and stream is not None:
-                waiting = self._state(State(space, relation, waits=True))
+                waiting = self._state(State(space, relation, waits=True, tree=tree))
             made = isinstance(node, Join) and self._is_mate(number, node)
-            port = Port(space, relation, stream, states.get(arrangement), waiting, made)
+            port = Port(space, relation, stream, states.get(arrangement), waiting, made, tree)
             fresh[begin, arrangement] = self.drafts[begin].add(port)
             if isinstance(node, int):
                 if is_fed:
                     self.fed_ports.append((node, begin, fresh[begin, arrangement]))
-                elif self.shape_of[number] == 0 and arrangement in probed:
+                elif tree == 0 and arrangement in probed:
                     self.kept_at[node] = begin, fresh[begin, arrangement]
             if isinstance(node, Join):
                 goals = self.wanted.setdefault(self._number(number, node), [])
                 goals.append((begin, fresh[begin, arrangement]))
             for later in range(begin + 1, self._last_met(number, arrangement) + 1):
-                carried = self.drafts[later].add(Port(space, relation))
+                carried = self.drafts[later].add(Port(space, relation, tree=tree))
                 self.drafts[later - 1].carried.append((fresh[later - 1, arrangement], carried))
                 fresh[later, arrangement] = carried
         for origin in range(len(cascades)):
@@ -398,7 +400,8 @@ class _Planner:
             if place < len(cascade) - 1:
                 space = self._space(number, cascade[place + 1][0].keys)
                 streams = tuple(stream for node in known for stream in leaves(node))
-                to = (self.drafts[at + 1].add(Port(space, self._relation(streams))),)
+                half_made = Port(space, self._relation(streams), tree=self.shape_of[number])
+                to = (self.drafts[at + 1].add(half_made),)
             else:
                 goals = self.wanted.get(number, [])
                 into = next((goal for target, goal in goals if target == at), None)
@@ -415,7 +418,8 @@ class _Planner:
             return port
         if (at, target, port) not in self.onward:
             goal = self.drafts[target].ports[port]
-            first = self.drafts[at + 1].add(Port(goal.space, goal.relation))
+            onward = Port(goal.space, goal.relation, tree=goal.tree)
+            first = self.drafts[at + 1].add(onward)
             second = self._onward(at + 1, target, port)
             self.drafts[at + 1].carried.append((first, second))
             self.onward[at, target, port] = first

@@ -57,7 +57,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is kept of a relation's rows, in the groups of a space.
+    """What a tree keeps of a relation's rows, in the groups of a space.
 
     A state that `waits` holds rows back until no earlier one can come.
     """
@@ -65,6 +65,7 @@ class State:
     space: int
     relation: Relation
     waits: bool = False
+    tree: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class Port:
 
     Rows of `stream` come straight from the source, those that are `made` come from another join
     of the cluster. They are inserted into `state`, if there is one, when they come; those of an
-    ordered query wait in `waiting` first.
+    ordered query wait in `waiting` first. All that follows is a matter of one `tree`.
     """
 
     space: int
@@ -82,6 +83,7 @@ class Port:
     state: int | None = None
     waiting: int | None = None
     made: bool = False
+    tree: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +134,12 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """A plan that can be executed; of several trees while a run changes from one to another.
+    """A plan that can be executed.
 
+    There are several trees while a run changes from one to another, and if workers differ.
     Joins are numbered through all trees, children before parents. `grouped` is the number of
     the grouping's state; partial aggregates come to it by the port `grouped_port` of the last
-    round, or need none, where groups are at home in the last join. Of the second tree, `fed`
+    round, or need none, where groups are at home in the last join. Of the last tree, `fed`
     are the states that get all their rows from the first.
     """
 
@@ -158,6 +161,12 @@ class Rounds:
         """The last join of each tree."""
         counts = [sum(1 for _ in joins(tree)) for tree in self.trees]
         return tuple(sum(counts[: place + 1]) - 1 for place in range(len(counts)))
+
+    @property
+    def homes(self) -> tuple[int, ...]:
+        """The spaces that joins meet in; a single one, where all is joined under one key."""
+        spaces = (state.space for n, state in enumerate(self.states) if n != self.grouped)
+        return tuple(dict.fromkeys(spaces))
 
     def tree_of(self, join: int) -> int:
         """The tree that a join is of."""

@@ -36,6 +36,15 @@ def show_shape(shape: Shape, aliases: Sequence[str]) -> str:
     return f"{text}; {show_orders(shape.orders, aliases)}" if shape.orders else text
 
 
+def show_plans(texts: Sequence[str]) -> str:
+    """Several plans, of which each worker has one.
+
+    >>> show_plans(["(a b c)", "((a b) c)"])
+    '(a b c) | ((a b) c)'
+    """
+    return " | ".join(texts)
+
+
 def shape_text(plan: str | None, order: str | None) -> str | None:
     """A tree and orders that were given apart, either of which may not be."""
     if order is None:

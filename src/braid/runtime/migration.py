@@ -7,15 +7,18 @@ one is wanted, no group is sent away or pushed out by itself any more, and what 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from braid.events import Migrated
-from braid.migrate import Way, begun, cost_of_change, ended, is_over, way_of
+from braid.migrate import Way, begun, cost_of_change, ended, given_up, is_over, way_of
 from braid.model.checks import require_known
 from braid.model.errors import BraidError
 from braid.model.failpoints import reach
-from braid.plan.shape import read_shape, show_shape
+from braid.plan.shape import read_shape, show_plans, show_shape
 from braid.runtime.calibrate import measure_costs
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ AUTO = "auto"
 WAYS = (AUTO, *(way.value for way in Way))
 _FIRST_SLICE = 1 / 16  # of the groups, as nobody knows how long they take
 _MOST_GROWTH = 4
+_WHEN = re.compile(r"\s*(?P<batch>\d+)\s*(@\s*(?P<workers>\d+(\s*,\s*\d+)*)\s*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,7 @@ class Wish:
     way: str = AUTO
     reason: str = "asked for"
     batch: int = 0
+    workers: tuple[int, ...] = ()  # if not of all
 
 
 @dataclass(slots=True)
@@ -47,6 +52,7 @@ class Migration:
     """All changes of plan of a run; a batch takes at most about `pause_ms` longer for one."""
 
     plan: JoinPlan
+    workers: int
     pause_ms: float
     way: str = AUTO
     may_change: bool = True
@@ -63,7 +69,14 @@ class Migration:
             measure_costs()  # by who asks, and not between two batches
         aliases = [stream.alias for stream in self.plan.query.streams]
         text = show_shape(read_shape(self.plan.query, wish.plan), aliases)
-        self._wishes.append(replace(wish, plan=text))
+        strangers = sorted(set(wish.workers) - set(range(self.workers)))
+        if strangers:
+            raise BraidError(
+                f"there is no worker {strangers[0]}",
+                hint=f"workers have the numbers 0 to {self.workers - 1}",
+            )
+        some = () if len(set(wish.workers)) == self.workers else wish.workers
+        self._wishes.append(replace(wish, plan=text, workers=some))
         self._wishes.sort(key=lambda each: each.batch)
 
     def check_may_change(self) -> None:
@@ -74,17 +87,23 @@ class Migration:
                 hint="read folders of files instead, with braid.files",
             )
 
-    def resume(self, commit: Commit) -> None:
-        """Go on from a record; of wishes for batches before, only the last is still one."""
-        feeds = commit.change is not None and commit.change.feeds
-        self.plan = self.plan.replanned(commit.plans, feeds=feeds)
+    def resume(self, commit: Commit) -> Commit:
+        """Go on from a record; of wishes for batches before, only the last is still one.
+
+        A change of some workers is not, with another number of them.
+        """
+        self.plan = self.plan.of_record(commit)
         past = [wish for wish in self._wishes if wish.batch <= commit.batch]
         done = past if past and past[-1].plan == commit.plans[-1] else past[:-1]
         self._wishes = [wish for wish in self._wishes if wish not in done]
+        is_partial = commit.change is not None and commit.change.groups is not None
+        if is_partial and commit.workers != self.workers:
+            commit, self.plan = given_up(commit, self.plan)
+        return commit
 
-    def change_to(self, plan: str) -> None:
+    def change_to(self, plan: str, workers: tuple[int, ...] = ()) -> None:
         """Have the plan changed in the way that the run was started with."""
-        self.ask(Wish(plan, self.way))
+        self.ask(Wish(plan, self.way, workers=workers))
 
     def is_wanted(self, commit: Commit) -> bool:
         """Whether the plan changes, or is about to."""
@@ -111,16 +130,15 @@ class Migration:
     def _begin(
         self, commit: Commit, wish: Wish, observation: Observation
     ) -> Iterator[Commit | Migrated]:
-        (old,) = self.plan.texts
-        if wish.plan == old:
-            yield self._event(commit, "refused", wish.way, old, old, "it is the plan already")
-            return
+        old = show_plans(self.plan.texts)
         ways = list(Way) if wish.way == AUTO else [Way(wish.way)]
-        starts = [begun(commit, self.plan, wish.plan, way) for way in ways]
+        starts = [begun(commit, self.plan, wish.plan, way, wish.workers) for way in ways]
         possible = [each for each in starts if not each.obstacle]
         if not possible:
-            why = "; ".join(f"by {each.way.value}: {each.obstacle}" for each in starts)
-            yield self._event(commit, "refused", wish.way, old, wish.plan, why)
+            reasons = {each.obstacle: each.way.value for each in starts}
+            why = "; ".join(f"by {way}: {reason}" for reason, way in reasons.items())
+            why = starts[0].obstacle if len(reasons) == 1 else why
+            yield Migrated(commit.batch, "refused", wish.way, old, wish.plan, why, {})
             return
         seconds = _foreseen(possible, observation) if wish.way == AUTO else {}
         start = min(possible, key=lambda each: seconds.get(each.way, 0.0))
@@ -130,9 +148,7 @@ class Migration:
         kept = second - start.fresh
         numbers = {"states": float(len(second)), "states_kept": float(len(kept))}
         numbers |= {f"{way.value}_s": taken for way, taken in seconds.items()}
-        yield self._event(
-            commit, "start", start.way.value, old, wish.plan, wish.reason, numbers
-        )
+        yield self._step(start.commit, "start", numbers)
         reach("change begun", commit.batch + 1)
         if is_over(start.commit, self.plan):
             yield from self._end(start.commit)
@@ -140,10 +156,9 @@ class Migration:
             yield self._with_slice(start.commit)
 
     def _is_new(self, state: int) -> bool:
-        """Whether a state is the second plan's."""
+        """Whether a state is the new plan's."""
         rounds = self.plan.rounds
-        cluster = rounds.spaces[rounds.states[state].space].cluster
-        return cluster is not None and rounds.tree_of(cluster) == 1
+        return state != rounds.grouped and rounds.states[state].tree == len(rounds.trees) - 1
 
     def _carried_on(self, commit: Commit, elapsed_ms: float) -> Iterator[Commit | Migrated]:
         if is_over(commit, self.plan):
@@ -166,30 +181,26 @@ class Migration:
         return replace(commit, change=replace(commit.change, filling=filling))
 
     def _end(self, commit: Commit) -> Iterator[Commit | Migrated]:
-        new = self.plan.replanned(self.plan.texts[1:])
         yield self._step(commit, "end", {})
-        finished = ended(commit, self.plan, new)
-        self.plan = new
+        finished, self.plan = ended(commit, self.plan)
         reach("change ended", commit.batch + 1)
         yield finished
 
     def _step(self, commit: Commit, step: str, numbers: dict[str, float]) -> Migrated:
-        assert commit.change is not None, "asked only of a change"
-        old, new = self.plan.texts
-        way = way_of(commit.change).value
-        return self._event(commit, step, way, old, new, self._reason, numbers)
-
-    def _event(
-        self,
-        commit: Commit,
-        step: str,
-        way: str,
-        old: str,
-        new: str,
-        reason: str,
-        numbers: dict[str, float] | None = None,
-    ) -> Migrated:
-        return Migrated(commit.batch, step, way, old, new, reason, numbers or {})
+        change, texts = commit.change, self.plan.texts
+        assert change is not None, "asked only of a change"
+        owners = np.array(commit.assignments[self.plan.rounds.homes[0]])
+        some = () if change.groups is None else np.unique(owners[change.marks(len(owners))])
+        return Migrated(
+            batch=commit.batch,
+            step=step,
+            way=way_of(change).value,
+            old=show_plans(texts[:-1]),
+            new=texts[-1],
+            reason=self._reason,
+            numbers=numbers,
+            workers=tuple(map(int, some)),
+        )
 
 
 def _foreseen(starts: Sequence[Start], observation: Observation) -> dict[Way, float]:
@@ -202,15 +213,20 @@ def _foreseen(starts: Sequence[Start], observation: Observation) -> dict[Way, fl
 
 
 def parse_wish(text: str, way: str) -> Wish:
-    """Read "BATCH:PLAN".
+    """Read "BATCH:PLAN", or "BATCH@WORKER,…:PLAN".
 
     >>> parse_wish("12:((a b) c)", "auto")
-    Wish(plan='((a b) c)', way='auto', reason='asked for', batch=12)
+    Wish(plan='((a b) c)', way='auto', reason='asked for', batch=12, workers=())
+    >>> parse_wish("12@0,3:((a b) c)", "auto").workers
+    (0, 3)
     """
-    batch, colon, plan = text.partition(":")
-    if not colon or not batch.strip().isdecimal():
+    when, _, plan = text.partition(":")
+    found = _WHEN.fullmatch(when)
+    if found is None or not plan:
         raise BraidError(
             f"cannot read {text!r} as a change of plan",
-            hint='write a batch and a plan, such as "12:((a b) c)"',
+            hint='write a batch and a plan, such as "12:((a b) c)", or "12@0,3:((a b) c)" for '
+            "some workers alone",
         )
-    return Wish(plan.strip(), way, batch=int(batch))
+    workers = tuple(map(int, found["workers"].split(","))) if found["workers"] else ()
+    return Wish(plan.strip(), way, batch=int(found["batch"]), workers=workers)

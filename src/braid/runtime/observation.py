@@ -83,12 +83,15 @@ class Observation:
                 each.fade()
         seconds = _seconds(before, now)
         probes = list(_probes(plan, reports))
+        # While the plan changes, the last tree gets rows that others have too.
+        last = plan.rounds.roots[-2] + 1 if before.change is not None else 0
+        passing = range(last, len(plan.rounds.joins)) if last else ()
         for probe in probes:
-            if len(probe.known) == 1 and plan.rounds.tree_of(probe.join) == 0:
+            if len(probe.known) == 1 and probe.join not in passing:
                 (stream,) = probe.known
                 self._rates.setdefault(stream, _Sum()).add(probe.asked, seconds)
         for probe in probes:
-            if plan.rounds.fed and plan.rounds.tree_of(probe.join) == 1:
+            if plan.rounds.fed and probe.join in passing:
                 continue  # by rows of all ages, which reach less of a state than new ones do
             there = _reachable_rows(plan, now if probe.meets_news else before, probe.state)
             looked_at = probe.asked * there

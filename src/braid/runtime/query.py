@@ -22,7 +22,7 @@ from braid.model.duration import parse_duration
 from braid.model.errors import BraidError, CheckpointError
 from braid.model.expression import Column
 from braid.plan.explain import explain
-from braid.plan.shape import shape_text
+from braid.plan.shape import shape_text, show_plans
 from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.files import FileStream, FolderReader, Shelf
@@ -48,7 +48,7 @@ from braid.state.resharing import reshared
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -251,7 +251,8 @@ class ContinuousQuery:
         of the others: up to so many rows wait for later batches, and beyond that the sources.
 
         The plan changes while the query runs: `migrate_at` tells when and to what, such as
-        "12:((a b) c)", and `Run.migrate` at any time. The `migration` is by `moving-state`, in
+        "12:((a b) c)", or "12@0,3:((a b) c)" for workers 0 and 3 alone, and `Run.migrate` at
+        any time. The `migration` is by `moving-state`, in
         which a batch takes about `migration_pause` longer at most, by `parallel-track`, or
         `auto`; of DataFrames it does not change. A checkpoint goes on with the plan that it has
         come to. An `optimizer` (`mjoin-init`, `bjtree-init`, `exhaustive`) looks for better
@@ -270,7 +271,7 @@ class ContinuousQuery:
         # Spark's own offsets name the sources as a plan has them.
         may_change = bool(self.readers)
         pause_ms = parse_duration(migration_pause) / 1000
-        course = Migration(laid, pause_ms, migration, may_change=may_change)
+        course = Migration(laid, workers, pause_ms, migration, may_change=may_change)
         all_memory = None if settings.memory_bytes is None else settings.memory_bytes * workers
         if optimizer != OFF:
             course.check_may_change()
@@ -282,7 +283,6 @@ class ContinuousQuery:
         opened = Checkpoint.open(folder, _identity(laid), _first_commit(laid, workers, shares))
         try:
             _check_plan(folder, opened.last_commit(), laid, given=(plan, order) != (None, None))
-            course.resume(opened.last_commit())
             options = course, opened, sink, workers, late, events, available_now
             return self._start(*options, settings, Pacing(skew_buffer), advised)
         except BaseException:
@@ -308,9 +308,9 @@ class ContinuousQuery:
         pacing: Pacing,
         replanning: Replanning | None,
     ) -> Run:
-        last, plan = checkpoint.last_commit(), migration.plan
-        spaces = [state.space for state in plan.rounds.states]
-        commit = reshared(settled(last), spaces, workers)
+        last = checkpoint.last_commit()
+        resumed, plan = migration.resume(settled(last)), migration.plan
+        commit = reshared(resumed, [state.space for state in plan.rounds.states], workers)
         names = NameList.open(checkpoint.names, commit.position) if self.readers else None
         late_sink = None if late is None else ParquetSink(late)
         _check_apart(sink, late_sink)
@@ -383,15 +383,16 @@ class ContinuousQuery:
     def _read_files(
         self,
         needed: Mapping[str, list[str]],
-        splits: dict[tuple[str, ...], Split],
+        splits: dict[Hashable, Split],
         taken: Mapping[str, list[str]],
         plan: JoinPlan,
     ) -> DataFrame:
         """The rows of some files; `splits` are those of the plans so far, made once each."""
-        if plan.texts not in splits:
-            splits[plan.texts] = self.split(plan)
+        key = plan.texts, plan.routes, plan.rounds.fed
+        if key not in splits:
+            splits[key] = self.split(plan)
         frames = {n: r.read(taken[n], needed[n]) for n, r in self.readers.items()}
-        return splits[plan.texts].tagged(frames)
+        return splits[key].tagged(frames)
 
     def _needed_columns(self) -> dict[str, list[str]]:
         """The sources' own columns that the query uses, under any of their aliases."""
@@ -434,10 +435,11 @@ def _identity(plan: JoinPlan) -> Identity:
 
 def _check_plan(folder: Path, commit: Commit, plan: JoinPlan, *, given: bool) -> None:
     """A plan that someone asks for must be the one that a checkpoint has come to."""
-    if given and commit.plans[-1:] != plan.texts:
+    come_to = commit.plans if commit.change is None else commit.plans[-1:]
+    if given and come_to != plan.texts:
         raise CheckpointError(
             f"the checkpoint {folder} has another plan:\n"
-            f"  it is {commit.plans[-1]}\n  asked for is {plan.texts[0]}",
+            f"  it is {show_plans(come_to)}\n  asked for is {plan.texts[0]}",
             hint="leave the plan away to go on with it, and change it while it runs",
         )
 
@@ -456,7 +458,7 @@ def _announce(coordinator: Coordinator, commit: Commit) -> None:
     journal.add(
         Started(
             query=coordinator.plan.query.text,
-            plan=coordinator.plan.texts[-1],
+            plan=show_plans(coordinator.plan.texts),
             checkpoint=str(coordinator.checkpoint.folder),
             workers=coordinator.commit.workers,
             groups=coordinator.plan.groups,

@@ -14,7 +14,7 @@ from braid.model.errors import BraidError
 from braid.runtime.faults import explain_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from concurrent.futures import Future
 
     from pyspark.sql import DataFrame, SparkSession
@@ -75,7 +75,7 @@ class Run:
         journal: Journal,
         close: Callable[[], None],
         clean_up: Callable[[], None],
-        change_plan: Callable[[str], None],
+        change_plan: Callable[[str, tuple[int, ...]], None],
     ) -> None:
         """Follow the events of `journal`; `close` lets go of what the run holds."""
         self._clean_up, self._change_plan = clean_up, change_plan
@@ -129,9 +129,12 @@ class Run:
         """Have the results made that groups on disk owe, from the next batch on."""
         self._clean_up()
 
-    def migrate(self, plan: str) -> None:
-        """Have the plan changed to another, such as "((a b) c)", from the next batch on."""
-        self._change_plan(plan)
+    def migrate(self, plan: str, workers: Iterable[int] = ()) -> None:
+        """Have the plan changed to another, such as "((a b) c)", from the next batch on.
+
+        It is that of all workers, unless some are named, by their numbers.
+        """
+        self._change_plan(plan, tuple(workers))
 
     def stop(self) -> None:
         """End the run after the batch at hand; it can be continued from its checkpoint."""

@@ -17,6 +17,7 @@ from pyspark.sql.types import DataType, DoubleType, FloatType, TimestampNTZType
 from braid.join.outgoing import hashed_slots
 from braid.join.wire import LATEST_US, NULL_KEY, NULL_TIME, TAG_BITS, TAGS
 from braid.model.expression import Column
+from braid.state.runs import marked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -114,8 +115,24 @@ def _part(
             *slots,
             *([] if number is None else [f"{number} AS round"]),
         ),
-        only=None if first else f"at & {TAGS} = {tag}",
+        only=_only(plan, port, tag, first=first),
     )
+
+
+def _only(plan: JoinPlan, port: Port, tag: int, *, first: bool) -> str | None:
+    """Which rows go by a port: those that can join, of groups that go through its tree."""
+    route = None
+    if plan.routes:
+        marks = marked(plan.routes[port.tree], plan.groups).astype(int).tolist()
+        route = f"{_looked_up(_group(plan), marks)} = 1"
+    if first:
+        return route and f"at & {TAGS} IN ({NULL_KEY}, {NULL_TIME}) OR {route}"
+    mine = f"at & {TAGS} = {tag}"
+    return mine if route is None else f"{mine} AND {route}"
+
+
+def _group(plan: JoinPlan) -> str:
+    return f"shiftright(shiftrightunsigned(hash, 32) * {plan.groups}L, 32)"
 
 
 def _keys(plan: JoinPlan, port: Port) -> tuple[int, ...]:
@@ -220,13 +237,14 @@ def slot_expression(
     A row that can never join goes where its task's other such rows go, only to be counted; so
     does a report.
     """
-    group = f"shiftright(shiftrightunsigned(hash, 32) * {plan.groups}L, 32)"
     by_task = ",".join(map(str, slot_keys))
     cases = []
     ports = plan.rounds.rounds[number].ports
     for space in sorted({port.space for port in ports}):
         tags = ",".join(str(tag) for tag, port in enumerate(ports) if port.space == space)
-        by_group = _looked_up(group, [slot_keys[worker] for worker in assignments[space]])
+        by_group = _looked_up(
+            _group(plan), [slot_keys[worker] for worker in assignments[space]]
+        )
         cases.append(f"WHEN at & {TAGS} IN ({tags}) THEN {by_group}")
     other = f"element_at(array({by_task}), spark_partition_id() % {len(slot_keys)} + 1)"
     return f"CASE {' '.join(cases)} ELSE {other} END"

@@ -14,12 +14,14 @@ import numpy as np
 from braid.state.change import Change
 from braid.state.generation import Generation
 from braid.state.move import Move, Waiting
-from braid.state.runs import Ladder, Run, Section, sections_of
+from braid.state.runs import Ladder, Run, Section, ranges_of, sections_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+
+    from braid.state.runs import Ranges
 
 BEFORE_FIRST = -1
 """The batch number of the record that a new checkpoint starts with."""
@@ -51,7 +53,8 @@ class Commit:
 
     `staged` is the folder that the workers wrote `parts` into; publishing them is the one thing
     still to be done after a commit. `position` is that of the list of files read; None
-    where Spark reads the sources. There is one plan, or two while there is a `change`.
+    where Spark reads the sources. There is one plan of all groups, or `plan_of_group` tells by
+    which one each goes; and one more while there is a `change`.
     """
 
     batch: int
@@ -64,6 +67,7 @@ class Commit:
     waiting: tuple[tuple[Waiting, ...], ...]  # by worker, oldest first
     moves: tuple[Move, ...] = ()
     plans: tuple[str, ...] = ()
+    plan_of_group: tuple[int, ...] = ()
     change: Change | None = None
     closed_us: int | None = None
     staged: str = ""
@@ -98,6 +102,18 @@ class Commit:
     def moving(self) -> set[int]:
         """The workers that send or receive groups."""
         return {worker for move in self.moves for worker in (move.sender, move.receiver)}
+
+    @property
+    def routes(self) -> tuple[Ranges, ...]:
+        """By plan, the groups whose rows go through it; nothing, if all go through all."""
+        groups = len(self.assignments[0])
+        if not self.plan_of_group and (self.change is None or self.change.groups is None):
+            return ()
+        own = np.array(self.plan_of_group or (0,) * groups)
+        masks = [own == plan for plan in range(len(self.plans))]
+        if self.change is not None:
+            masks[-1] = self.change.marks(groups)
+        return tuple(map(ranges_of, masks))
 
     def owned(self, space: int, worker: int) -> NDArray[np.bool_]:
         """The groups whose rows a worker has, or is about to get.
@@ -161,6 +177,7 @@ class Commit:
             "waiting": [[each.to_json() for each in own] for own in self.waiting],
             "moves": [move.to_json() for move in self.moves],
             "plans": list(self.plans),
+            "plan_of_group": list(self.plan_of_group),
             "change": None if self.change is None else self.change.to_json(),
             "staged": self.staged,
             "parts": [part.to_json() for part in self.parts],
@@ -190,6 +207,7 @@ class Commit:
             waiting=tuple(tuple(map(Waiting.from_json, own)) for own in data["waiting"]),
             moves=tuple(map(Move.from_json, data["moves"])),
             plans=tuple(data["plans"]),
+            plan_of_group=tuple(data["plan_of_group"]),
             change=None if data["change"] is None else Change.from_json(data["change"]),
             staged=data["staged"],
             parts=tuple(Part(*part) for part in data["parts"]),

@@ -23,6 +23,9 @@ HASH, TIME = 0, 1
 
 _STREAM_END = 64  # bytes, and more than it takes
 
+Ranges = tuple[tuple[int, int], ...]
+"""Half-open ranges of groups."""
+
 Hashes = NDArray[np.uint64]
 Times = NDArray[np.int64]
 
@@ -144,7 +147,7 @@ def group_bounds(group: int, groups: int) -> tuple[int, int]:
     return -(-(group << 32) // groups) << 32, -(-((group + 1) << 32) // groups) << 32
 
 
-def ranges_of(groups: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
+def ranges_of(groups: NDArray[np.bool_]) -> Ranges:
     """Half-open ranges of the groups that are marked.
 
     >>> ranges_of(np.array([True, True, False, True]))
@@ -154,7 +157,7 @@ def ranges_of(groups: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
     return tuple(zip(edges[::2], edges[1::2], strict=True))
 
 
-def ranges_with(groups: Sequence[int]) -> tuple[tuple[int, int], ...]:
+def ranges_with(groups: Sequence[int]) -> Ranges:
     """Half-open ranges of some groups, given by their numbers.
 
     >>> ranges_with([3, 0, 1])
