@@ -123,8 +123,9 @@ def run(
     migrate_at: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="BATCH:PLAN",
-            help='Change the plan before a batch, such as "12:((a b) c)"; repeatable.',
+            metavar="BATCH[@WORKERS]:PLAN",
+            help='Change the plan before a batch, such as "12:((a b) c)"; of some workers alone '
+            'with "12@0,3:((a b) c)"; repeatable.',
         ),
     ] = None,
     migration: Annotated[

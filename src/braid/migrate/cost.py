@@ -33,12 +33,12 @@ def cost_of_change(start: Start, graph: JoinGraph, model: CostModel) -> float:
     estimator = Estimator(graph, model, cartesian=False)
     rounds = start.both.rounds
     if start.way is Way.PARALLEL_TRACK:
-        old = as_part(estimator, rounds.trees[0])
-        return max(graph.windows.values()) * old.cpu
+        cpu = max(as_part(estimator, tree).cpu for tree in rounds.trees[:-1])
+        return max(graph.windows.values()) * cpu
     sizes = estimator.sizes
     made = [_bits(rounds.states[state].relation.streams) for state in start.fresh]
     cost = sum(model.keep(sizes.rows(streams)) for streams in made)
-    for join in joins(rounds.trees[1]):
+    for join in joins(rounds.trees[-1]):
         streams = _bits(leaves(join))
         if streams in made:
             inputs = sorted(_bits(leaves(child)) for child in join.children)

@@ -138,7 +138,8 @@ class Migration:
             reasons = {each.obstacle: each.way.value for each in starts}
             why = "; ".join(f"by {way}: {reason}" for reason, way in reasons.items())
             why = starts[0].obstacle if len(reasons) == 1 else why
-            yield Migrated(commit.batch, "refused", wish.way, old, wish.plan, why, {})
+            where = commit.batch, "refused", wish.way, old
+            yield Migrated(*where, wish.plan, why, {}, wish.workers)
             return
         seconds = _foreseen(possible, observation) if wish.way == AUTO else {}
         start = min(possible, key=lambda each: seconds.get(each.way, 0.0))
