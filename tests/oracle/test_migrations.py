@@ -6,14 +6,17 @@ from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.migrate import Way
 from braid.plan.tree import all_trees, show_tree
+from braid.state.runs import group_of, hashes_of
 from tests.engine import Engine
 from tests.oracle.queries import cases, prepared
+from tests.oracle.steady import CLIQUE
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN, SLOW, planned
 from tests.unit.state.making import quick_folder
 
@@ -64,3 +67,30 @@ def by_batch(
 
 def named(case: Case, tree: Tree) -> str:
     return show_tree(tree, [ref.alias for ref in case.query.streams])
+
+
+def test_a_batch_fills_the_groups_whose_turn_it_is_and_shows_results_too() -> None:
+    plan = CLIQUE.plan(dict.fromkeys(CLIQUE.keys, 3), "((a b) (c d))")
+    begins, progress = 5, []
+    with quick_folder() as folder:
+        for second, engine in enumerate(CLIQUE.run(plan, folder, begins + plan.groups + 3)):
+            if second == begins:
+                engine.filled_at_once = 1
+                assert engine.change("(((a b) c) d)", Way.MOVING_STATE)
+            elif (change := engine.commit.change) is not None:
+                (abc,) = change.fresh
+                progress.append((change.filled, groups_in(engine, abc)))
+        shown = [results.num_rows for results in engine.results]
+        assert engine.plan.texts == ("(((a b) c) d)",)
+    turns = range(1, plan.groups + 1)
+    assert progress == [(filled, set(range(filled))) for filled in turns]
+    assert min(shown[begins:]) > 0
+
+
+def groups_in(engine: Engine, state: int) -> set[int]:
+    """The groups that have rows in a state of the only worker."""
+    store = engine.stores(0)[engine.plan.rounds.states[state].space]
+    found = [store.find(run) for run in engine.commit.runs_of(state)]
+    assert all(found), "what a record names is there"
+    hashes = [hashes_of(each.rows) for each in found if each is not None]
+    return set(group_of(np.concatenate(hashes), engine.plan.groups).tolist())
