@@ -38,12 +38,13 @@ bench: $(SETUP)  ## Braid beside its peers (in .venv-peers), and how it grows
 	$(BIN)/python -m bench.decisions
 	$(BIN)/python -m bench.adapting
 	$(BIN)/python -m bench.optimizers
+	$(BIN)/python -m bench.costs
 
 cases: $(SETUP)  ## the long campaign of random queries under all plans
 	BRAID_CASES=20 $(BIN)/pytest --timeout 7200 tests/oracle/test_plans_agree_with_duckdb.py \
 		tests/oracle/test_overflow.py tests/oracle/test_migrations.py tests/spark/test_overflow.py \
-		tests/spark/test_relocation.py tests/laws/test_optimizers.py \
-		tests/laws/test_optimizer_timing.py
+		tests/spark/test_relocation.py tests/spark/test_migration.py \
+		tests/laws/test_optimizers.py tests/laws/test_optimizer_timing.py
 
 kills: $(SETUP)  ## the long campaign of killed processes
 	BRAID_KILLS=24 $(BIN)/pytest -m kills tests/spark

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from braid import cql
+from braid import JoinGraph, cql
 from braid.join.plan import make_plan
 from braid.model.expression import Column
 from tests.engine import Engine
@@ -33,15 +34,32 @@ class Steady:
 
     def plan(self, windows: dict[str, int], chosen: str) -> JoinPlan:
         """How the engine joins them, over windows in seconds."""
-        froms = ", ".join(f"{name} [RANGE {windows[name]} SECONDS]" for name in self.keys)
-        text = f"SELECT a.x FROM {froms} WHERE {self.where}"
         types = {
             Column(number, field.name): field.type
             for number, schema in enumerate(self._schemas.values())
             for field in schema
         }
-        query = cql.bind(text, self._schemas, event_time="ts")
+        query = cql.bind(self.query(windows), self._schemas, event_time="ts")
         return make_plan(query, types, "ts", groups=4, lateness_us=0, plans=[chosen])
+
+    def query(self, windows: dict[str, int]) -> str:
+        """The join as a text."""
+        froms = ", ".join(f"{name} [RANGE {windows[name]} SECONDS]" for name in self.keys)
+        return f"SELECT a.x FROM {froms} WHERE {self.where}"
+
+    def graph(self, windows: dict[str, int]) -> JoinGraph:
+        """What optimizers would have to know, in seconds."""
+        sharing = {
+            key: [name for name, keys in self.keys.items() if key in keys]
+            for key in self.values
+        }
+        selectivity = {
+            pair: 1 / self.values[key]
+            for key, streams in sharing.items()
+            for pair in combinations(streams, 2)
+        }
+        wide = [streams for streams in sharing.values() if len(streams) > 2]
+        return JoinGraph(self.rates, selectivity, windows, keys=wide)
 
     @property
     def _schemas(self) -> dict[str, pa.Schema]:
@@ -52,17 +70,20 @@ class Steady:
 
     def run(self, plan: JoinPlan, folder: Path, seconds: int) -> Iterator[Engine]:
         """The engine after each second, which is a batch."""
-        random = np.random.default_rng(1)
         engine = Engine(plan, folder, workers=1)
-        for second in range(seconds):
-            engine.batch(
-                {
-                    number: self._rows(random, schema, self.rates[name], second)
-                    for number, (name, schema) in enumerate(self._schemas.items())
-                }
-            )
+        for rows in self.rows(seconds):
+            engine.batch(dict(enumerate(rows.values())))
             yield engine
         engine.checkpoint.close()
+
+    def rows(self, seconds: int) -> Iterator[dict[str, pa.Table]]:
+        """What comes in each second, by stream."""
+        random = np.random.default_rng(1)
+        for second in range(seconds):
+            yield {
+                name: self._rows(random, schema, self.rates[name], second)
+                for name, schema in self._schemas.items()
+            }
 
     def _rows(
         self, random: np.random.Generator, schema: pa.Schema, rate: int, second: int

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.migrate import Way
 from braid.plan.tree import all_trees, show_tree
+from braid.state.runs import group_of, hashes_of
 from tests.engine import Engine
 from tests.oracle.queries import cases, prepared
+from tests.oracle.steady import CLIQUE
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN, SLOW, planned
 from tests.unit.state.making import quick_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from braid.plan.tree import Tree
     from tests.oracle.queries import Case
 
@@ -24,25 +30,67 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("style", ["plain", "grouped"])
 @settings(SLOW, max_examples=40 * CAMPAIGN)
 @given(data=st.data(), seed=st.integers(0, 2**32))
-def test_results_are_exact_through_any_changes_of_plan(
+def test_any_changes_of_plan_leave_every_result_in_its_batch(
     style: str, data: st.DataObject, seed: int
 ) -> None:
     case, chance = data.draw(cases(styles=[style])), Random(seed)
     trees = list(all_trees(range(len(case.query.streams))))
+    tree = chance.choice(trees)
+
+    def change(engine: Engine) -> None:
+        engine.filled_at_once = chance.choice([1, 3, case.groups])
+        if engine.commit.change is None and chance.random() < 0.5:
+            engine.change(named(case, chance.choice(trees)), chance.choice(list(Way)))
+
+    changed = by_batch(case, tree, change)
+    assert sum(changed, Counter()) == case.expected()
+    # So a change holds no result back, and batches keep the order of results as they would.
+    # Nor does it hold back what closes moments, which is the watermark of the rows.
+    assert changed == by_batch(case, tree)
+
+
+def by_batch(
+    case: Case, tree: Tree, change: Callable[[Engine], None] = lambda _: None
+) -> list[Counter[tuple[Any, ...]]]:
+    """The results of each batch; the plan may `change` before it."""
     with quick_folder() as folder:
-        plan = planned(case, chance.choice(trees))
-        engine = Engine(plan, folder, case.workers, case.hash_bits)
+        engine = Engine(planned(case, tree), folder, case.workers, case.hash_bits)
         for batch, workers in zip(case.batches(), case.restarts, strict=True):
             if workers:
                 engine = engine.restart(workers)
-            engine.filled_at_once = chance.choice([1, 3, case.groups])
-            if engine.commit.change is None and chance.random() < 0.5:
-                engine.change(named(case, chance.choice(trees)), chance.choice(list(Way)))
+            change(engine)
             engine.batch({n: prepared(case.query.streams[n], t) for n, t in batch.items()})
         engine.batch({}, at_end=True)
         engine.checkpoint.close()
-        assert case.counted(engine.all_results()) == case.expected()
+        return [case.counted(results) for results in engine.results]
 
 
 def named(case: Case, tree: Tree) -> str:
     return show_tree(tree, [ref.alias for ref in case.query.streams])
+
+
+def test_a_batch_fills_the_groups_whose_turn_it_is_and_shows_results_too() -> None:
+    plan = CLIQUE.plan(dict.fromkeys(CLIQUE.keys, 3), "((a b) (c d))")
+    begins, progress = 5, []
+    with quick_folder() as folder:
+        for second, engine in enumerate(CLIQUE.run(plan, folder, begins + plan.groups + 3)):
+            if second == begins:
+                engine.filled_at_once = 1
+                assert engine.change("(((a b) c) d)", Way.MOVING_STATE)
+            elif (change := engine.commit.change) is not None:
+                (abc,) = change.fresh
+                progress.append((change.filled, groups_in(engine, abc)))
+        shown = [results.num_rows for results in engine.results]
+        assert engine.plan.texts == ("(((a b) c) d)",)
+    turns = range(1, plan.groups + 1)
+    assert progress == [(filled, set(range(filled))) for filled in turns]
+    assert min(shown[begins:]) > 0
+
+
+def groups_in(engine: Engine, state: int) -> set[int]:
+    """The groups that have rows in a state of the only worker."""
+    store = engine.stores(0)[engine.plan.rounds.states[state].space]
+    found = [store.find(run) for run in engine.commit.runs_of(state)]
+    assert all(found), "what a record names is there"
+    hashes = [hashes_of(each.rows) for each in found if each is not None]
+    return set(group_of(np.concatenate(hashes), engine.plan.groups).tolist())

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import braid
+from braid.events import Migrated
+from braid.migrate import Way
 from braid.model.errors import BraidError
+from braid.plan.tree import all_trees, show_tree
+from braid.runtime.migration import AUTO, WAYS
+from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN
 from tests.spark.hostile import Hostile
-from tests.spark.kill_workloads import GROUPS, ONE_KEY, TREE
+from tests.spark.kill_workloads import GROUPS, ONE_KEY, STREAMS, TREE
 from tests.spark.test_overflow import FILES, Place
 from tests.spark.test_streaming import PAIRS, Folder
 
@@ -18,9 +25,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from braid.events import Event
     from tests.spark.kill_workloads import Workload
 
 pytestmark = pytest.mark.spark
+
+TREES = [show_tree(tree, STREAMS) for tree in all_trees(range(len(STREAMS)))]
 
 
 def steps(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -66,6 +76,68 @@ def test_results_are_exact_though_groups_are_pushed_out_and_moved_in_between(
     )
     place.check()
     assert "start" in [step for step, _ in steps(events)]
+
+
+@pytest.mark.parametrize("seed", range(3 * CAMPAIGN))
+def test_results_are_exact_through_random_changes_of_plan(
+    spark: SparkSession, tmp_path: Path, seed: int
+) -> None:
+    chance = Random(seed)
+    workload = [ONE_KEY, TREE, GROUPS][seed % 3]
+    first, *others = chance.sample(TREES, len(TREES))
+    place = Place(tmp_path, replace(workload, plan=first))
+    stop = chance.choice([FILES, FILES, 4])
+    place.arrive(range(stop))
+    seen = steps(place.run(**random_changes(chance, workload, others, range(stop))))
+    assert "start" in [step for step, _ in seen]
+    if stop < FILES:
+        place.workload = workload  # without a plan: it goes on with the one that it came to
+        place.arrive(range(stop, FILES))
+        place.run(**random_changes(chance, workload, TREES, range(stop, FILES)))
+    place.check()
+
+
+def random_changes(
+    chance: Random, workload: Workload, trees: list[str], batches: range
+) -> dict[str, Any]:
+    """Options of a run: one to three changes in some way, on some workers, in some need."""
+    ways = WAYS if workload is ONE_KEY else (AUTO, Way.PARALLEL_TRACK.value)
+    times = sorted(chance.sample(batches[:-1], chance.randint(1, min(3, len(batches) - 1))))
+    plans = chance.sample(trees, len(times))
+    options = {
+        "workers": chance.randint(1, 3),
+        "migrate_at": [f"{at}:{plan}" for at, plan in zip(times, plans, strict=True)],
+        "migration": chance.choice(ways),
+        "migration_pause": chance.choice(["1 millisecond", "1 minute"]),
+    }
+    if chance.random() < 0.6:
+        options["memory"] = chance.choice(["4KB", "16KB", "64KB"])
+        options["overflow"] = chance.choice(["probe", "defer"])
+        options["strategy"] = chance.choice([Hostile(chance.randrange(1000)), "spill-only"])
+    return options
+
+
+def test_a_change_that_is_asked_for_during_another_comes_after_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    place = Place(tmp_path, ONE_KEY)
+    place.arrive(range(FILES))
+    run = place.start(workers=2, migration="moving-state", migration_pause="1 minute")
+
+    def ask_for_another(event: Event) -> None:
+        if isinstance(event, Migrated) and (event.step, event.new) == ("start", "(a (b c))"):
+            run.migrate("(a b c)")
+
+    run.listen(ask_for_another)
+    run.migrate("(a (b c))")
+    run.await_termination()
+    place.check()
+    assert [step for step in steps(run.events()) if step[0] != "fill"] == [
+        ("start", "(a (b c))"),
+        ("end", "(a (b c))"),
+        ("start", "(a b c)"),
+        ("end", "(a b c)"),
+    ]
 
 
 def test_a_run_is_continued_with_the_plan_that_it_came_to(

@@ -1,0 +1,75 @@
+"""When a plan changes, and how many groups a batch fills for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from braid.events import Migrated
+from braid.join.outcome import commit_before_first
+from braid.runtime.migration import Migration, Wish
+from tests.oracle.steady import CLIQUE
+
+if TYPE_CHECKING:
+    from braid.state.commit import Commit
+
+OLD, NEW, NEWER = "((a b) (c d))", "(((a b) c) d)", "(a b c d)"
+GROUPS, PAUSE_MS, USUAL_MS = 512, 100.0, 40.0
+PLAN = replace(CLIQUE.plan(dict.fromkeys(CLIQUE.keys, 3), OLD), groups=GROUPS)
+
+
+class Course:
+    """A run's changes of plan, and batches that do what they are asked to."""
+
+    def __init__(self) -> None:
+        self.migration = Migration(PLAN, PAUSE_MS)
+        self.commit: Commit = commit_before_first(PLAN, workers=1)
+        self.steps: list[tuple[str, str]] = []
+
+    def batch(self, elapsed_ms: float) -> int:
+        """Let a batch take so long; how many groups it has filled."""
+        change, filled = self.commit.change, 0
+        if change is not None:
+            filled = change.filling - change.filled
+            change = replace(change, filled=change.filling)
+        self.commit = replace(self.commit, batch=self.commit.batch + 1, change=change)
+        for each in self.migration.after(self.commit, elapsed_ms):
+            if isinstance(each, Migrated):
+                self.steps.append((each.step, each.new))
+            else:
+                self.commit = each
+        return filled
+
+
+@pytest.mark.parametrize("ms_per_group", [0.1, 1.0, 10.0])
+def test_a_batch_fills_as_many_groups_as_the_pause_has_room_for(ms_per_group: float) -> None:
+    course = Course()
+    course.migration.ask(Wish(NEW))
+    course.batch(USUAL_MS)
+    filled = []
+    while course.commit.change is not None:
+        groups = course.commit.change.filling - course.commit.change.filled
+        filled.append(course.batch(USUAL_MS + groups * ms_per_group))
+    assert sum(filled) == GROUPS
+    first, *others = filled
+    assert first == GROUPS / 16, "nobody knows yet how long they take"
+    room = PAUSE_MS / ms_per_group
+    assert all(groups <= room for groups in others)
+    assert others[:-1] == [min(room, 4 * first)] * (len(others) - 1)
+
+
+def test_a_change_waits_for_the_one_before_it() -> None:
+    course = Course()
+    course.migration.ask(Wish(NEW))
+    course.migration.ask(Wish(NEWER))
+    for _ in range(8):
+        course.batch(USUAL_MS)
+    assert [step for step in course.steps if step[0] != "fill"] == [
+        ("start", NEW),
+        ("end", NEW),
+        ("start", NEWER),
+        ("end", NEWER),
+    ]
+    assert course.migration.plan.texts == (NEWER,)
