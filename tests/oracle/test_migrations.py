@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from braid.migrate import Way
@@ -17,6 +17,7 @@ from braid.state.runs import group_of, hashes_of
 from tests.engine import Engine
 from tests.oracle.queries import cases, prepared
 from tests.oracle.steady import CLIQUE
+from tests.oracle.test_overflow import random_moves
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN, SLOW, planned
 from tests.unit.state.making import quick_folder
 
@@ -27,13 +28,18 @@ if TYPE_CHECKING:
     from tests.oracle.queries import Case
 
 
-@pytest.mark.parametrize("style", ["plain", "grouped"])
-@settings(SLOW, max_examples=40 * CAMPAIGN)
+ONE_KEY, SEVERAL_KEYS = ("one", "composite"), ("chain", "star", "cycle", "mixed")
+STYLES = ("plain", "grouped")
+
+
+@pytest.mark.parametrize("shapes", [ONE_KEY, SEVERAL_KEYS], ids=["one key", "several keys"])
+@settings(SLOW, max_examples=25 * CAMPAIGN)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_any_changes_of_plan_leave_every_result_in_its_batch(
-    style: str, data: st.DataObject, seed: int
+    shapes: tuple[str, ...], data: st.DataObject, seed: int
 ) -> None:
-    case, chance = data.draw(cases(styles=[style])), Random(seed)
+    case = data.draw(cases(shapes=shapes, styles=STYLES, streams=[3, 4, 5]))
+    chance = Random(seed)
     trees = list(all_trees(range(len(case.query.streams))))
     tree = chance.choice(trees)
 
@@ -49,6 +55,33 @@ def test_any_changes_of_plan_leave_every_result_in_its_batch(
     assert changed == by_batch(case, tree)
 
 
+@settings(SLOW, max_examples=25 * CAMPAIGN)
+@given(data=st.data(), seed=st.integers(0, 2**32))
+def test_results_are_exact_though_workers_have_plans_of_their_own_and_groups_move(
+    data: st.DataObject, seed: int
+) -> None:
+    case = data.draw(cases(shapes=ONE_KEY, styles=STYLES, streams=[3, 4, 5]))
+    chance = Random(seed)
+    trees = list(all_trees(range(len(case.query.streams))))
+    assume(case.workers > 1 and all(workers != 1 for workers in case.restarts))
+
+    def change(engine: Engine) -> None:
+        engine.filled_at_once = chance.choice([3, case.groups])
+        for move in engine.commit.moves:
+            engine.arrive(move, with_files=chance.random() < 0.7)
+        if engine.commit.change is not None or engine.commit.owes:
+            return
+        if chance.random() < 0.3:
+            random_moves(chance, engine)
+        else:
+            some = chance.sample(range(engine.workers), chance.randrange(engine.workers))
+            way = chance.choice([Way.MOVING_STATE, *Way]) if not some else Way.MOVING_STATE
+            engine.change(named(case, chance.choice(trees)), way, some)
+
+    changed = by_batch(case, chance.choice(trees), change)
+    assert sum(changed, Counter()) == case.expected()
+
+
 def by_batch(
     case: Case, tree: Tree, change: Callable[[Engine], None] = lambda _: None
 ) -> list[Counter[tuple[Any, ...]]]:
@@ -60,6 +93,10 @@ def by_batch(
                 engine = engine.restart(workers)
             change(engine)
             engine.batch({n: prepared(case.query.streams[n], t) for n, t in batch.items()})
+        while engine.commit.moves or any(engine.commit.waiting):
+            for move in engine.commit.moves:
+                engine.arrive(move, with_files=True)
+            engine.batch({})
         engine.batch({}, at_end=True)
         engine.checkpoint.close()
         return [case.counted(results) for results in engine.results]

@@ -124,8 +124,8 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="BATCH[@WORKERS]:PLAN",
-            help='Change the plan before a batch, such as "12:((a b) c)"; of some workers alone '
-            'with "12@0,3:((a b) c)"; repeatable.',
+            help='Change the plan before a batch, such as "12:((a b) c)"; of some workers '
+            'alone with "12@0,3:((a b) c)"; repeatable.',
         ),
     ] = None,
     migration: Annotated[

@@ -10,6 +10,7 @@ import pytest
 from braid.events import Migrated
 from braid.join.outcome import commit_before_first
 from braid.runtime.migration import Migration, Wish
+from braid.runtime.observation import Observation
 from tests.oracle.steady import CLIQUE
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ class Course:
     """A run's changes of plan, and batches that do what they are asked to."""
 
     def __init__(self) -> None:
-        self.migration = Migration(PLAN, PAUSE_MS)
+        self.migration = Migration(PLAN, 1, PAUSE_MS)
+        self.observation = Observation(PLAN.query)
         self.commit: Commit = commit_before_first(PLAN, workers=1)
         self.steps: list[tuple[str, str]] = []
 
@@ -35,7 +37,7 @@ class Course:
             filled = change.filling - change.filled
             change = replace(change, filled=change.filling)
         self.commit = replace(self.commit, batch=self.commit.batch + 1, change=change)
-        for each in self.migration.after(self.commit, elapsed_ms):
+        for each in self.migration.after(self.commit, elapsed_ms, self.observation):
             if isinstance(each, Migrated):
                 self.steps.append((each.step, each.new))
             else:
