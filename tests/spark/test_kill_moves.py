@@ -17,7 +17,11 @@ TIGHT = (
     *("--strategy", "spill-only", "--memory", "16KB", "--overflow", "defer"),
     *("--cleanup", "idle", "--groups", "32"),
 )
-CHANGING = ("--migrate-at", "2:(a (b c))", "--migrate-at", "9:(a b c)")
+CHANGING = (
+    *("--migrate-at", "2:(a (b c))", "--migrate-at", "9:(a b c)"),
+    *("--migration", "moving-state"),
+)
+CHANGING_ONE = ("--migrate-at", "2@1:(a (b c))", "--migrate-at", "9@0:((a c) b)")
 
 
 MOVING = (*RESTLESS, "--assign", "0.9,0.1")
@@ -26,13 +30,16 @@ MOVABLE = [ONE_KEY, TREE, GROUPS]
 CASES = [
     *((workload, MOVE_STEPS, MOVING) for workload in (MOVABLE if IS_CAMPAIGN else [ONE_KEY])),
     *((workload, OVERFLOW_STEPS, TIGHT) for workload in (MOVABLE if IS_CAMPAIGN else [])),
-    (ONE_KEY, CHANGE_STEPS, CHANGING),
+    *((workload, CHANGE_STEPS, CHANGING) for workload in (MOVABLE if IS_CAMPAIGN else [TREE])),
+    *([(ONE_KEY, CHANGE_STEPS, CHANGING_ONE)] if IS_CAMPAIGN else []),
 ]
 
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
-    ("workload", "steps", "options"), CASES, ids=[f"{c[0].name}-{c[1][0]}" for c in CASES]
+    ("workload", "steps", "options"),
+    CASES,
+    ids=[f"{workload.name}-{steps[0]}-{options[1]}" for workload, steps, options in CASES],
 )
 def test_a_driver_killed_at_every_step_loses_and_doubles_nothing(
     tmp_path, workload, steps, options

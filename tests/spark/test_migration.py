@@ -10,10 +10,9 @@ import pytest
 
 import braid
 from braid.events import Migrated
-from braid.migrate import Way
 from braid.model.errors import BraidError
 from braid.plan.tree import all_trees, show_tree
-from braid.runtime.migration import AUTO, WAYS
+from braid.runtime.migration import WAYS
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN
 from tests.spark.hostile import Hostile
 from tests.spark.kill_workloads import GROUPS, ONE_KEY, STREAMS, TREE
@@ -42,7 +41,7 @@ def steps(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
     [
         (ONE_KEY, "moving-state"),
         (ONE_KEY, "parallel-track"),
-        (TREE, "auto"),
+        (TREE, "moving-state"),
         (GROUPS, "auto"),
     ],
     ids=lambda each: getattr(each, "name", each),
@@ -101,13 +100,18 @@ def random_changes(
     chance: Random, workload: Workload, trees: list[str], batches: range
 ) -> dict[str, Any]:
     """Options of a run: one to three changes in some way, on some workers, in some need."""
-    ways = WAYS if workload is ONE_KEY else (AUTO, Way.PARALLEL_TRACK.value)
     times = sorted(chance.sample(batches[:-1], chance.randint(1, min(3, len(batches) - 1))))
     plans = chance.sample(trees, len(times))
+    workers = chance.randint(1, 3)
+    way = chance.choice(WAYS)
+    # Only where rows meet under one key are workers free to differ.
+    may_differ = workload is ONE_KEY and way != "parallel-track"
+    whose = ["", f"@{chance.randrange(workers)}" if may_differ else ""]
+    changes = zip(times, plans, strict=True)
     options = {
-        "workers": chance.randint(1, 3),
-        "migrate_at": [f"{at}:{plan}" for at, plan in zip(times, plans, strict=True)],
-        "migration": chance.choice(ways),
+        "workers": workers,
+        "migrate_at": [f"{at}{chance.choice(whose)}:{plan}" for at, plan in changes],
+        "migration": way,
         "migration_pause": chance.choice(["1 millisecond", "1 minute"]),
     }
     if chance.random() < 0.6:
@@ -152,6 +156,21 @@ def test_a_run_is_continued_with_the_plan_that_it_came_to(
     assert steps(events) == [], "it is there already"
     assert next(e for e in events if e["event"] == "started")["plan"] == "(a (b c))"
     place.check()
+
+
+def test_workers_may_have_plans_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
+    place = Place(tmp_path, ONE_KEY)
+    place.arrive(range(5))
+    events = place.run(workers=2, migrate_at=["1@1:(a (b c))"], migration_pause="1 minute")
+    ended = [event for event in events if event["event"] == "migrate"][-1]
+    assert (ended["step"], ended["workers"]) == ("end", (1,))
+    place.arrive(range(5, FILES))
+    events = place.run(workers=3, migrate_at=["5:(a (b c))"], migration_pause="1 minute")
+    assert next(e for e in events if e["event"] == "started")["plan"] == "(a b c) | (a (b c))"
+    assert steps(events)[0] == ("start", "(a (b c))")
+    place.check()
+    with pytest.raises(BraidError, match="there is no worker 3"):
+        place.run(workers=3, migrate_at=["7@3:(a b c)"])
 
 
 def test_the_plan_of_frames_does_not_change(spark: SparkSession, tmp_path: Path) -> None:
