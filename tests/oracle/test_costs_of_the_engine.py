@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from braid.optimize import IndexProbes, cost_of
-from tests.oracle.chain_plans import random_plans, rank_correlation
+from tests.oracle.random_plans import LONGEST_S, random_plans, rank_correlation
 from tests.oracle.steady import CHAIN
 from tests.unit.state.making import quick_folder
 
@@ -93,9 +93,9 @@ def test_searches_matches_and_states_are_as_foreseen(
 def test_memory_and_the_ranks_of_random_plans_are_as_foreseen() -> None:
     """Whether ranks hold by what operations take in seconds too is for `bench.costs`."""
     foreseen, done = [], []
-    for plan in random_plans(Random(1), count=12):
+    for plan in random_plans(Random(1), CHAIN, 12, values=(30, 1500)):
         costs = plan.costs(MODEL)
-        ran = executed(plan.streams, plan.windows, plan.text, warm_up=9, count=8)
+        ran = executed(plan.streams, plan.windows, plan.text, warm_up=LONGEST_S + 3, count=8)
         assert ran.memory == pytest.approx(costs.memory, rel=0.15), plan
         foreseen.append(costs.cpu)
         done.append(ran.operations)
