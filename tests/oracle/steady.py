@@ -68,9 +68,11 @@ class Steady:
             for name, keys in self.keys.items()
         }
 
-    def run(self, plan: JoinPlan, folder: Path, seconds: int) -> Iterator[Engine]:
+    def run(
+        self, plan: JoinPlan, folder: Path, seconds: int, workers: int = 1
+    ) -> Iterator[Engine]:
         """The engine after each second, which is a batch."""
-        engine = Engine(plan, folder, workers=1)
+        engine = Engine(plan, folder, workers)
         for rows in self.rows(seconds):
             engine.batch(dict(enumerate(rows.values())))
             yield engine

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from braid.migrate import Way
 from braid.optimize.timing.statistics import Certainty, DataStatistics, Measure
 from braid.runtime.observation import Observation
 from tests.oracle.steady import CHAIN, CLIQUE, Steady
@@ -19,15 +20,20 @@ WINDOW_S, SECONDS = 8, 24
 
 
 def observed(
-    streams: Steady, tree: str, seconds: int = SECONDS
+    streams: Steady, tree: str, seconds: int = SECONDS, other: str | None = None
 ) -> tuple[Observation, JoinPlan, Commit]:
-    """A run that has measured the streams for a while, its plan, and its last record."""
+    """A run that has measured the streams for a while, its plan, and its last record.
+
+    Of two workers, one may have an `other` tree.
+    """
     plan = streams.plan(dict.fromkeys(streams.keys, WINDOW_S), tree)
     observation, before = Observation(plan.query), None
     with quick_folder() as folder:
-        for engine in streams.run(plan, folder, seconds):
+        for second, engine in enumerate(streams.run(plan, folder, seconds, workers=2)):
             if before is not None:
-                observation.after(plan, before, engine.commit, engine.reports)
+                observation.after(engine.plan, before, engine.commit, engine.reports)
+            if second == 1 and other is not None:
+                assert engine.change(other, Way.MOVING_STATE, [1])
             before = engine.commit
     assert before is not None, "there was some time"
     return observation, plan, before
@@ -59,9 +65,14 @@ def test_what_only_joined_rows_have_asked_for_is_an_estimate() -> None:
     assert found["c", "d"].certainty is Certainty.ESTIMATED
 
 
+@pytest.mark.parametrize("other", [None, "((a c) (b d))"])
 @pytest.mark.parametrize("tree", ["(a b c d)", "(((a b) c) d)"])
-def test_pairs_of_one_key_are_all_known(tree: str) -> None:
-    found = measured(CLIQUE, tree).selectivity
+def test_pairs_of_one_key_are_all_known(tree: str, other: str | None) -> None:
+    statistics = observed(CLIQUE, tree, other=other)[0].statistics
+    assert {name: rate.value for name, rate in statistics.rates.items()} == pytest.approx(
+        CLIQUE.rates, rel=0.05
+    )
+    found = statistics.selectivity
     assert len(found) == 6
     assert {pair: each.value for pair, each in found.items()} == pytest.approx(
         dict.fromkeys(found, 0.01), rel=0.3

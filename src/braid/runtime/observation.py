@@ -10,6 +10,7 @@ changed, does not count. Of a pair that no probe tells of, a sample may (`runtim
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import TYPE_CHECKING, NamedTuple
@@ -86,14 +87,18 @@ class Observation:
         # While the plan changes, the last tree gets rows that others have too.
         last = plan.rounds.roots[-2] + 1 if before.change is not None else 0
         passing = range(last, len(plan.rounds.joins)) if last else ()
+        arrived = Counter[int]()
         for probe in probes:
             if len(probe.known) == 1 and probe.join not in passing:
                 (stream,) = probe.known
-                self._rates.setdefault(stream, _Sum()).add(probe.asked, seconds)
+                arrived[stream] += probe.asked
+        for stream, rows in arrived.items():
+            self._rates.setdefault(stream, _Sum()).add(rows, seconds)
         for probe in probes:
             if plan.rounds.fed and probe.join in passing:
                 continue  # by rows of all ages, which reach less of a state than new ones do
             there = _reachable_rows(plan, now if probe.meets_news else before, probe.state)
+            there /= _share(plan, probe.join)
             looked_at = probe.asked * there
             for pair in self._between(probe.known, probe.others) if looked_at else ():
                 is_pair = probe.known | probe.others == pair
@@ -220,6 +225,17 @@ def _reachable_rows(plan: JoinPlan, commit: Commit, number: int) -> float:
     kept_us = newest_us - horizon_us
     windows = (plan.query.streams[stream].window_us for stream in state.relation.streams)
     return living / max(1.0, sum(kept_us / max(1, window_us) for window_us in windows))
+
+
+def _share(plan: JoinPlan, join: int) -> float:
+    """The part of all groups that goes through the tree of a join.
+
+    A row meets those of its own tree alone, though the others count as well.
+    """
+    if not plan.routes:
+        return 1.0
+    route = plan.routes[plan.rounds.tree_of(join)]
+    return max(1, sum(end - first for first, end in route)) / plan.groups
 
 
 def _seconds(before: Commit, now: Commit) -> float:
