@@ -214,8 +214,8 @@ class Replanned:
 class Migrated:
     """A change of plan has come to a step: `start`, `fill`, `end`; or it was `refused`.
 
-    It is of all workers, or of some. `numbers` tell how many states go over, what each way
-    would cost in seconds, and how many groups are complete.
+    It is of all workers, or of some. `numbers` tell how many states do not go over, what each
+    way would cost in seconds, and how many groups are complete.
     """
 
     name: ClassVar = "migrate"

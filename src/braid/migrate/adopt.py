@@ -7,6 +7,7 @@ goes over by its name in the commit record, and nothing is copied.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,11 +16,15 @@ from braid.state.commit import equal_shares
 
 if TYPE_CHECKING:
     from braid.join.plan import JoinPlan
+    from braid.plan.rounds import Space
     from braid.state.commit import Commit
     from braid.state.runs import Ladder
 
-Sources = Sequence[Collection[int]]
-"""Of one worker, by tree of the new plans: the trees of the old ones that go over into it."""
+Sources = Sequence[Collection[tuple[int, ...]]]
+"""Of one worker, by tree of the new plans: the trees of the old ones that go over into it.
+
+For each, those that a state may be taken from, best first.
+"""
 
 
 def adopted(
@@ -58,15 +63,17 @@ def adopted(
 
 
 def _assignment(commit: Commit, old: JoinPlan, new: JoinPlan, space: int) -> tuple[int, ...]:
-    """How a space is shared out: like the one that has most of its states so far."""
-    found: dict[int, int] = {}
+    """How a space is shared out: like the one that has most of its states so far.
+
+    Or like one that has the same key.
+    """
+    by = new.rounds.spaces[space]
+    homes = Counter(n for n, home in enumerate(old.rounds.spaces) if _is_alike(home, by))
     for state in new.states_of(space):
-        for other in _alike(old, new, state):
-            home = old.rounds.states[other].space
-            found[home] = found.get(home, 0) + 1
-    if not found:
+        homes.update(old.rounds.states[other].space for other in _alike(old, new, state))
+    if not homes:
         return equal_shares(new.groups, commit.workers)
-    return commit.assignments[max(found, key=lambda home: found[home])]
+    return commit.assignments[homes.most_common(1)[0][0]]
 
 
 def _sources(
@@ -81,13 +88,19 @@ def _sources(
     ]
     if state == new.rounds.grouped:
         return tuple(alike)
+    by_tree = {old.rounds.states[other].tree: other for other in alike}
     found = []
-    for tree in trees[new.rounds.states[state].tree]:
-        here = [other for other in alike if old.rounds.states[other].tree == tree]
-        if not here:
+    for choice in trees[new.rounds.states[state].tree]:
+        here = next((by_tree[tree] for tree in choice if tree in by_tree), None)
+        if here is None:
             return None
-        found.append(here[0])
+        found.append(here)
     return tuple(found)
+
+
+def _is_alike(one: Space, other: Space) -> bool:
+    """Whether rows have the same hash in two spaces."""
+    return one.keys == other.keys and (one.cluster is None) == (other.cluster is None)
 
 
 def _alike(old: JoinPlan, new: JoinPlan, state: int) -> list[int]:
@@ -97,7 +110,9 @@ def _alike(old: JoinPlan, new: JoinPlan, state: int) -> list[int]:
     found = []
     for number, theirs in enumerate(old.rounds.states):
         home = old.rounds.spaces[theirs.space]
-        same_key = home.keys == by.keys and (home.cluster is None) == (by.cluster is None)
-        if same_key and (theirs.relation, theirs.waits) == (ours.relation, ours.waits):
+        if _is_alike(home, by) and (theirs.relation, theirs.waits) == (
+            ours.relation,
+            ours.waits,
+        ):
             found.append(number)
     return found

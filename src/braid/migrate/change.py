@@ -65,18 +65,18 @@ def begun(
     """The beginning of a change to a new plan, of all workers or of some."""
     owners = np.array(commit.assignments[old.rounds.homes[0]])
     changing = np.isin(owners, list(workers or range(commit.workers)))
-    by_itself = [{tree} for tree in range(len(old.texts))]
-    sources = [
-        [*by_itself, set(_trees(commit)[changing & (owners == worker)].tolist())]
-        for worker in range(commit.workers)
-    ]
+    trees, by_itself = _trees(commit), [[(tree,)] for tree in range(len(old.texts))]
+    sources = []
+    for worker in range(commit.workers):
+        own = np.unique(trees[changing & (owners == worker)]).tolist()
+        sources.append([*by_itself, [(tree,) for tree in own]])
     change = Change((), groups=ranges_of(changing) if workers else None)
     routes = replace(commit, plans=(*old.texts, new), change=change).routes
     both = old.replanned([*old.texts, new], routes=routes)
     carried, fresh = adopted(commit, old, both, sources)
     change = replace(change, fresh=tuple(sorted(fresh)))
     why = ""
-    if {old.texts[tree] for tree in _trees(commit)[changing]} == {new}:
+    if {old.texts[tree] for tree in trees[changing]} == {new}:
         why = "it is the plan already"
     elif both.is_ordered:
         why = "rows of a history join in order, which two plans would not keep"
@@ -93,7 +93,8 @@ def begun(
         both = old.replanned([*old.texts, new], feeds=True)
         carried, fresh = adopted(commit, old, both, sources)
         change = Change((), feeds=True)
-        if fresh:
+        in_the_end = _reduced(replace(carried, change=change), both, trees + len(old.texts))
+        if fresh or in_the_end[2]:
             why = "states that the new plan keeps together are shared out differently"
     return Start(
         way, both, replace(carried, change=change), fresh | both.rounds.fed, obstacle=why
@@ -127,18 +128,24 @@ def ended(commit: Commit, both: JoinPlan) -> tuple[Commit, JoinPlan]:
     assert commit.change is not None, "asked only of a change"
     trees = _trees(commit)
     trees[commit.change.marks(both.groups)] = len(both.texts) - 1
-    return _reduced(commit, both, trees)
+    carried, left, missing = _reduced(commit, both, trees)
+    assert not missing, "or it would not have begun"
+    return carried, left
 
 
 def given_up(commit: Commit, both: JoinPlan) -> tuple[Commit, JoinPlan]:
     """The record of a change that is not carried on, as long as the old plans show all."""
-    return _reduced(commit, both, _trees(commit))
+    carried, left, _ = _reduced(commit, both, _trees(commit))
+    return carried, left
 
 
 def _reduced(
     commit: Commit, both: JoinPlan, trees: NDArray[np.int64]
-) -> tuple[Commit, JoinPlan]:
-    """What is left of some plans, if each group goes through one tree; a text is there once."""
+) -> tuple[Commit, JoinPlan, frozenset[int]]:
+    """What is left of some plans, if each group goes through one tree, and which states lack.
+
+    A text is there once.
+    """
     texts = list(dict.fromkeys(both.texts[tree] for tree in np.unique(trees)))
     places = np.array([texts.index(text) if text in texts else -1 for text in both.texts])
     left = replace(
@@ -149,10 +156,13 @@ def _reduced(
     )
     new = both.replanned(texts, routes=left.routes)
     owners = np.array(commit.assignments[both.rounds.homes[0]])
+    # What a tree that was fed has not, it has from the first.
+    others = (0,) if commit.change is not None and commit.change.feeds else ()
     sources = []
     for worker in range(commit.workers):
         own = np.unique(trees[owners == worker]).tolist()
-        sources.append([{t for t in own if places[t] == place} for place in range(len(texts))])
+        sources.append(
+            [[(t, *others) for t in own if places[t] == place] for place in range(len(texts))]
+        )
     carried, missing = adopted(left, both, new, sources)
-    assert not missing, "all plans had all of their states"
-    return carried, new
+    return carried, new, missing

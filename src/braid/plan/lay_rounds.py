@@ -6,10 +6,11 @@ up. While a run changes from one tree to another, both are there side by side: e
 and ports of its own, and spaces too, unless all meet under one key; a grouping is there once.
 Nor do all workers need the same tree, where all meet under one key.
 
-The second may be *fed* by the first. Some of its states can be taken over from the first as
-they are, those of the same rows by the same keys; all others are made anew, from rows that the
+The second may be *fed* by the first. What the first has of the same rows by the same keys can
+be taken over from it in the end, as it is; all other states are made anew, from rows that the
 first has. So a stream that such a state needs does not come from its source, but from the round
-in which the first tree keeps it, shuffled by another key.
+in which the first tree keeps it, shuffled by another key. Until the end, joins whose results
+are there already are *idle*, and so is the last one, whose results the first tree shows.
 """
 
 from __future__ import annotations
@@ -93,8 +94,9 @@ class _Planner:
         self.roots = [sum(counts[: place + 1]) - 1 for place in range(len(shapes))]
         self.cascades = [self._cascades(number) for number in range(len(self.joins))]
         self.fed: set[tuple[int, Tree]] = set()  # joins, and those of their children
+        self.idle: set[int] = set()
         if feeds:
-            self._feed(self.roots[1])
+            self._rest(self.roots[1])
         self.clusters = self._clusters()
         self.begins = self._begins()
         self.spaces: list[Space] = []
@@ -196,32 +198,40 @@ class _Planner:
 
     # Which of the second tree's states are made anew.
 
+    def _rest(self, number: int) -> None:
+        """Let a join be idle, and that be made of its children which is not there already."""
+        self.idle.add(number)
+        for child in self.joins[number].children:
+            is_kept = self._is_kept(number, child)
+            if not is_kept:
+                self.fed.add((number, child))
+            if isinstance(child, Join):
+                (self._rest if is_kept else self._feed)(self._number(number, child))
+
     def _feed(self, number: int) -> None:
-        """Let what is not there already be made, of a join's children and of what it makes.
+        """Let all that a join makes be made anew, and what it needs for that.
 
         Two rows meet when the later of them comes: so one child at least must come anew.
         """
         children = self.joins[number].children
         fed = [child for child in children if not self._is_complete(number, child)]
-        if not fed and number != self.roots[1]:
-            fed = sorted(children, key=lambda child: isinstance(child, Join))[:1]
-        for child in fed:
+        for child in fed or sorted(children, key=lambda child: isinstance(child, Join))[:1]:
             self.fed.add((number, child))
             if isinstance(child, Join):
                 self._feed(self._number(number, child))
 
     def _is_complete(self, number: int, child: Tree) -> bool:
-        """Whether the first tree has all that is kept of a child, and all that makes it up."""
-        place = self.joins[number].children.index(child)
-        mine = {
-            (frozenset(leaves(child)), keys) for at, keys in self._probed(number) if at == place
-        }
-        if not mine <= self._kept_by_first:
-            return False
-        if not isinstance(child, Join):
-            return True
+        """Whether the first tree keeps a child, and all that makes it up."""
+        if not self._is_kept(number, child) or not isinstance(child, Join):
+            return self._is_kept(number, child)
         below = self._number(number, child)
         return all(self._is_complete(below, each) for each in child.children)
+
+    def _is_kept(self, number: int, child: Tree) -> bool:
+        """Whether the first tree has all states of a child."""
+        streams, place = frozenset(leaves(child)), self.joins[number].children.index(child)
+        mine = {(streams, keys) for at, keys in self._probed(number) if at == place}
+        return mine <= self._kept_by_first
 
     @cached_property
     def _kept_by_first(self) -> set[tuple[frozenset[int], tuple[int, ...]]]:
@@ -318,6 +328,9 @@ class _Planner:
         join, begin, cascades = self.joins[number], self.begins[number], self.cascades[number]
         probed, tree = self._probed(number), self.shape_of[number]
         starts = {(child, cascade[0][0].keys) for child, cascade in enumerate(cascades)}
+        if number in self.idle:
+            probed = {each for each in probed if (number, join.children[each[0]]) in self.fed}
+            starts, cascades = set(), []
         states: dict[_Arrangement, int] = {}
         fresh: dict[tuple[int, _Arrangement], int] = {}
         for arrangement in sorted(probed | starts):
@@ -343,7 +356,8 @@ class _Planner:
             if isinstance(node, Join):
                 goals = self.wanted.setdefault(self._number(number, node), [])
                 goals.append((begin, fresh[begin, arrangement]))
-            for later in range(begin + 1, self._last_met(number, arrangement) + 1):
+            last = begin if number in self.idle else self._last_met(number, arrangement)
+            for later in range(begin + 1, last + 1):
                 carried = self.drafts[later].add(Port(space, relation, tree=tree))
                 self.drafts[later - 1].carried.append((fresh[later - 1, arrangement], carried))
                 fresh[later, arrangement] = carried

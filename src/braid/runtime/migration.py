@@ -145,9 +145,7 @@ class Migration:
         start = min(possible, key=lambda each: seconds.get(each.way, 0.0))
         self.plan, self._reason = start.both, wish.reason
         self._slice = max(1.0, self.plan.groups * _FIRST_SLICE)
-        second = {s for s in range(len(self.plan.rounds.states)) if self._is_new(s)}
-        kept = second - start.fresh
-        numbers = {"states": float(len(second)), "states_kept": float(len(kept))}
+        numbers = {"states_made": float(len(start.fresh))}
         numbers |= {f"{way.value}_s": taken for way, taken in seconds.items()}
         yield self._step(start.commit, "start", numbers)
         reach("change begun", commit.batch + 1)
@@ -155,11 +153,6 @@ class Migration:
             yield from self._end(start.commit)
         else:
             yield self._with_slice(start.commit)
-
-    def _is_new(self, state: int) -> bool:
-        """Whether a state is the new plan's."""
-        rounds = self.plan.rounds
-        return state != rounds.grouped and rounds.states[state].tree == len(rounds.trees) - 1
 
     def _carried_on(self, commit: Commit, elapsed_ms: float) -> Iterator[Commit | Migrated]:
         if is_over(commit, self.plan):

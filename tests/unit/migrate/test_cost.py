@@ -42,10 +42,8 @@ def test_moving_state_costs_what_making_the_missing_states_does() -> None:
 def test_searching_costs_each_row_that_probes_for_them() -> None:
     change = start("((a (b c)) d)", Way.MOVING_STATE)
     searching = IndexProbes(insert=0.0, purge=0.0, search=1.0, match=0.0)
-    half_a_window = WINDOW / 2  # in which b with c is renewed
-    third = WINDOW / 3
-    bc_rate = 2 * RATES["b"] * RATES["c"] * WINDOW * BC
-    expected = half_a_window * (RATES["b"] + RATES["c"]) + third * (RATES["a"] + bc_rate)
+    renewed = WINDOW / 2  # b with c; what a makes of these, both trees have
+    expected = renewed * (RATES["b"] + RATES["c"])
     assert cost_of_change(change, GRAPH, searching) == pytest.approx(expected)
 
 
