@@ -69,6 +69,12 @@ class Outcome:
         """Results of each batch."""
         return tuple(after - before for before, after in pairwise((0, *self.output_rows)))
 
+    @property
+    def silent_batches(self) -> int:
+        """Batches without results while the plan was changing."""
+        spans = (self.batch_rows[change.lower : change.upper] for change in self.changes)
+        return sum(rows == 0 for span in spans for rows in span)
+
     @classmethod
     def of(cls, events: Sequence[dict[str, Any]]) -> Outcome:
         """The outcome of a run that has ended."""

@@ -1,9 +1,9 @@
 """Chapter 16.4 of Zhu's dissertation: queries that change their plans by themselves.
 
-Two joins over three streams, with windows of 5 seconds, as in the text. Its streams have 20 rows
-a second; a batch of so few is Spark's overhead and nothing else. So ours have thousands of times
-as many. Selectivities are smaller, and have the text's ratio. The optimizer is the one that
-begins with binary trees, as the text's only switches joins.
+Two joins over three streams, with windows of 5 seconds, as in the text. Its streams have 20
+rows a second; a batch of so few is Spark's overhead and nothing else. So ours have thousands of
+times as many. Selectivities are smaller, and have the text's ratio. The optimizer is the one
+that begins with binary trees, as the text's only switches joins.
 """
 
 from __future__ import annotations
@@ -64,12 +64,6 @@ def state_ratio(outcomes: Mapping[str, Outcome], lower: int) -> float:
     """State with : without, on average from a batch on."""
     ours, theirs = (mean(outcomes[name].state_bytes[lower:]) for name in ("with", "without"))
     return ours / theirs
-
-
-def batches_in_silence(outcome: Outcome) -> int:
-    """Batches without results while the plan was changing."""
-    spans = (outcome.batch_rows[change.lower : change.upper] for change in outcome.changes)
-    return sum(rows == 0 for span in spans for rows in span)
 
 
 # Figure 16.9.
@@ -139,7 +133,7 @@ def _compare_once(streams: ChainedStreams, outcomes: Mapping[str, Outcome]) -> R
         ("batches of the change", str(first.upper - first.lower), "—"),
         (
             "batches without results in the change",
-            str(batches_in_silence(outcomes["with"])),
+            str(outcomes["with"].silent_batches),
             "—",
         ),
         (
@@ -199,7 +193,7 @@ def _compare_many(streams: ChainedStreams, outcomes: Mapping[str, Outcome]) -> R
         ),
         (
             "batches without results in a change",
-            str(batches_in_silence(outcomes["with"])),
+            str(outcomes["with"].silent_batches),
             "—",
         ),
     ]
