@@ -78,6 +78,13 @@ def draw_state(axes: Axes, outcomes: Mapping[str, Outcome]) -> None:
     axes.set_ylabel("MB of state")
 
 
+def draw_state_rows(axes: Axes, outcomes: Mapping[str, Outcome]) -> None:
+    """The same in rows."""
+    for name, outcome in outcomes.items():
+        _plot_batches(axes, name, outcome, _thousands(outcome.state_rows))
+    axes.set_ylabel("thousand rows of state")
+
+
 def draw_joined_rows(axes: Axes, outcomes: Mapping[str, Outcome]) -> None:
     """Rows of joined streams that are kept after each batch."""
     for name, outcome in outcomes.items():
