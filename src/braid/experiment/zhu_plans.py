@@ -1,4 +1,4 @@
-"""Chapter 8.1 of Zhu's dissertation: plans with intermediate results and without, on the engine.
+"""Chapter 8.1 of Zhu's dissertation: plans with and without intermediate results, as they run.
 
 The four sets of Table 8.1, with its windows, and several times its rates with selectivities as
 many times smaller: a row finds as many matches as there. Set 4 would have 16 million results
