@@ -35,14 +35,14 @@ def small(experiment: Experiment) -> Experiment:
     return replace(experiment, trials=tuple(trials))
 
 
-CHAIN = ChainedStreams((200,) * 4, (0.02, 0.005, 0.005), 1.0, 4, 0.5)
+CHAIN = ChainedStreams((200,) * 4, (0.02, 0.005, 0.005), 0.5, 3, 0.5)
 
 
 @pytest.mark.parametrize(
     "experiment",
     [
         small(EXPERIMENTS["spill-policy"]),
-        migration_effects("migration-small", "16.5", "none", CHAIN, at_s=1.5),
+        replace(migration_effects("migration-small", "", "", CHAIN, at_s=1), rehearsal=None),
     ],
     ids=lambda each: each.name,
 )

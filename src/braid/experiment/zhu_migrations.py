@@ -50,7 +50,7 @@ def _rehearsal(streams: ChainedStreams) -> Trial:
 
 def usual_ms(outcome: Outcome, change: PlanChange) -> float:
     """What a batch took shortly before a change."""
-    return median(outcome.taken_ms[change.lower - 4 : change.lower])
+    return median(outcome.taken_ms[max(0, change.lower - 4) : change.lower])
 
 
 def work_ms(outcome: Outcome) -> float:
