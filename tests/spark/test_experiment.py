@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from braid.experiment import EXPERIMENTS, perform
+from braid.experiment.chained_streams import ChainedStreams
 from braid.experiment.picture import draw_outcomes
+from braid.experiment.zhu_migrations import migration_effects
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,20 +25,30 @@ pytestmark = pytest.mark.spark
 def small(experiment: Experiment) -> Experiment:
     """The same with a tenth of the rows, half as many batches, and budgets to match."""
     trials = (
-        replace(trial, options=trial.options | {"memory": "60KB"})
-        if "memory" in trial.options
-        else trial
+        replace(
+            trial,
+            input=replace(trial.input, rate=300.0, seconds=15),
+            options=trial.options | ({"memory": "60KB"} if "memory" in trial.options else {}),
+        )
         for trial in experiment.trials
     )
-    streams = replace(experiment.input, rate=300.0, seconds=15)
-    return replace(experiment, input=streams, trials=tuple(trials))
+    return replace(experiment, trials=tuple(trials))
 
 
-@pytest.mark.parametrize("name", ["spill-policy"])
+CHAIN = ChainedStreams((200,) * 4, (0.02, 0.005, 0.005), 0.5, 3, 0.5)
+
+
+@pytest.mark.parametrize(
+    "experiment",
+    [
+        small(EXPERIMENTS["spill-policy"]),
+        replace(migration_effects("migration-small", "", "", CHAIN, at_s=1), rehearsal=None),
+    ],
+    ids=lambda each: each.name,
+)
 def test_an_experiment_gives_a_table_and_a_picture(
-    spark: SparkSession, tmp_path: Path, name: str
+    spark: SparkSession, tmp_path: Path, experiment: Experiment
 ) -> None:
-    experiment = small(EXPERIMENTS[name])
     outcomes = perform(experiment)
     assert list(outcomes) == [trial.name for trial in experiment.trials]
     assert len({outcome.all_rows for outcome in outcomes.values()}) == 1

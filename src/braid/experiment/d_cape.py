@@ -6,10 +6,13 @@ to 60 batches, and the budgets are as scarce in relation to the state as theirs.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from braid.experiment.setup import PARTITIONS, Experiment, Input, Trial
+from braid.experiment.partitioned_streams import PartitionedStreams
+from braid.experiment.picture import draw_cleanup, draw_memory, draw_output, draw_worker_memory
+from braid.experiment.setup import Experiment, Trial
 from braid.workload import PartitionSpec, Phase
 
 if TYPE_CHECKING:
@@ -19,13 +22,13 @@ if TYPE_CHECKING:
     from braid.experiment.setup import Rows
 
 _SOURCE = "Liu and Rundensteiner, D-CAPE"
+PARTITIONS = 60
+"""As many as the engine has groups in these experiments, and a partition is a group."""
 _THIRD = PARTITIONS // 3
 _DEFER = {"overflow": "defer"}
 _ALL_MEMORY = "all in memory"
-
-
-def _uniform(join_rate: float = 3.0) -> tuple[PartitionSpec, ...]:
-    return (PartitionSpec(PARTITIONS, join_rate, 30_000),)
+_UNIFORM = PartitionedStreams((PartitionSpec(PARTITIONS, 3.0, 30_000),))
+_UNIFORM_LONG = replace(_UNIFORM, seconds=45)
 
 
 def _per_cent(part: float, whole: float) -> str:
@@ -50,12 +53,12 @@ _SPILL_PERCENT = Experiment(
     name="spill-percent",
     title="How much to push to disk at a time",
     source=f"{_SOURCE}, Figures 5 and 6",
-    input=Input(_uniform()),
     trials=(
-        Trial(_ALL_MEMORY),
+        Trial(_ALL_MEMORY, _UNIFORM),
         *(
             Trial(
                 f"{k} %",
+                _UNIFORM,
                 options=_DEFER
                 | {
                     "memory": "2500KB",
@@ -68,7 +71,7 @@ _SPILL_PERCENT = Experiment(
         ),
     ),
     compare=_compare_percents,
-    panels=("output", "memory"),
+    panels=(draw_output, draw_memory),
 )
 
 
@@ -87,18 +90,19 @@ def _compare_policies(outcomes: Mapping[str, Outcome]) -> Rows:
     ]
 
 
+_THREE_KINDS = PartitionedStreams(
+    tuple(PartitionSpec(_THIRD, rate, 30_000) for rate in (4.0, 2.0, 1.0)), seconds=30
+)
 _SPILL_POLICY = Experiment(
     name="spill-policy",
     title="Which groups to push to disk",
     source=f"{_SOURCE}, Figure 7",
-    input=Input(
-        tuple(PartitionSpec(_THIRD, rate, 30_000) for rate in (4.0, 2.0, 1.0)), seconds=30
-    ),
     trials=(
-        Trial(_ALL_MEMORY),
+        Trial(_ALL_MEMORY, _THREE_KINDS),
         *(
             Trial(
                 f"{name} productive first",
+                _THREE_KINDS,
                 options=_DEFER
                 | {"memory": "4MB", "strategy": "spill-only", "spill_policy": policy},
             )
@@ -106,7 +110,7 @@ _SPILL_POLICY = Experiment(
         ),
     ),
     compare=_compare_policies,
-    panels=("output", "memory", "cleanup"),
+    panels=(draw_output, draw_memory, draw_cleanup),
 )
 
 
@@ -132,24 +136,25 @@ def _compare_thresholds(outcomes: Mapping[str, Outcome]) -> Rows:
     return rows
 
 
+_ALTERNATING = PartitionedStreams(
+    (PartitionSpec(PARTITIONS // 2, 3.0, 30_000),) * 2,
+    seconds=60,
+    phases=(
+        Phase(10, weights=(10.0, 1.0)),
+        Phase(20, weights=(1.0, 10.0)),
+        Phase(10, weights=(10.0, 1.0)),
+    ),
+)
 _RELOCATION_THRESHOLD = Experiment(
     name="relocation-threshold",
     title="When to move, under load that alternates between two workers",
     source=f"{_SOURCE}, Figures 9 and 10",
-    input=Input(
-        (PartitionSpec(PARTITIONS // 2, 3.0, 30_000),) * 2,
-        seconds=60,
-        phases=(
-            Phase(10, weights=(10.0, 1.0)),
-            Phase(20, weights=(1.0, 10.0)),
-            Phase(10, weights=(10.0, 1.0)),
-        ),
-    ),
     trials=(
-        Trial("no relocation", 2),
+        Trial("no relocation", _ALTERNATING, 2),
         *(
             Trial(
                 f"θ_r = {theta:.0%}",
+                _ALTERNATING,
                 2,
                 {"strategy": f"relocate-only theta_r={theta} tau_ms=500"},
             )
@@ -157,7 +162,7 @@ _RELOCATION_THRESHOLD = Experiment(
         ),
     ),
     compare=_compare_thresholds,
-    panels=("output", "worker memory"),
+    panels=(draw_output, draw_worker_memory),
 )
 
 
@@ -177,12 +182,12 @@ _RELOCATION_VS_SPILL = Experiment(
     name="relocation-vs-spill",
     title="Moving groups to workers with room, or to disk",
     source=f"{_SOURCE}, Figure 11",
-    input=Input(_uniform(), seconds=45),
     trials=(
-        Trial(_ALL_MEMORY, 3, {"assign": "0.6,0.2,0.2"}),
+        Trial(_ALL_MEMORY, _UNIFORM_LONG, 3, {"assign": "0.6,0.2,0.2"}),
         *(
             Trial(
                 name,
+                _UNIFORM_LONG,
                 3,
                 _DEFER | {"assign": "0.6,0.2,0.2", "memory": "4500KB", "strategy": strategy},
             )
@@ -193,7 +198,7 @@ _RELOCATION_VS_SPILL = Experiment(
         ),
     ),
     compare=_compare_relocation,
-    panels=("output", "worker memory"),
+    panels=(draw_output, draw_worker_memory),
 )
 
 
@@ -216,10 +221,10 @@ _LAZY_DISK = Experiment(
     name="lazy-disk",
     title="Lazy-disk against spilling without relocation",
     source=f"{_SOURCE}, Figure 12",
-    input=Input(_uniform(), seconds=45),
     trials=tuple(
         Trial(
             name,
+            _UNIFORM_LONG,
             3,
             _DEFER
             | {
@@ -234,7 +239,7 @@ _LAZY_DISK = Experiment(
         )
     ),
     compare=_compare_lazy_disk,
-    panels=("output", "worker memory", "cleanup"),
+    panels=(draw_output, draw_worker_memory, draw_cleanup),
 )
 
 
@@ -256,20 +261,18 @@ def _compare_active_disk(outcomes: Mapping[str, Outcome]) -> Rows:
 
 
 def _active_disk(name: str, figure: int, productive: int, others: int) -> Experiment:
+    streams = PartitionedStreams(
+        (PartitionSpec(_THIRD, 4.0, productive), PartitionSpec(2 * _THIRD, 1.0, others)),
+        seconds=45,
+    )
     return Experiment(
         name=name,
         title="Spilling where it costs least, decided for all workers together",
         source=f"{_SOURCE}, Figure {figure}",
-        input=Input(
-            (
-                PartitionSpec(_THIRD, 4.0, productive),
-                PartitionSpec(2 * _THIRD, 1.0, others),
-            ),
-            seconds=45,
-        ),
         trials=tuple(
             Trial(
                 strategy,
+                streams,
                 3,
                 _DEFER
                 | {"memory": "2MB", "strategy": f"{strategy} theta_r=0.8 tau_ms=500{more}"},
@@ -277,7 +280,7 @@ def _active_disk(name: str, figure: int, productive: int, others: int) -> Experi
             for strategy, more in (("lazy-disk", ""), ("active-disk", " lambda_=2"))
         ),
         compare=_compare_active_disk,
-        panels=("output", "worker memory"),
+        panels=(draw_output, draw_worker_memory),
     )
 
 

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from bisect import bisect
 from collections import Counter
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChange:
+    """A change of plan, during the batches `lower:upper` of an outcome's curves."""
+
+    way: str
+    new: str
+    lower: int
+    upper: int
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Curves over the input, and what happened.
 
-    After every batch with rows: rows read so far, results so far, and the bytes that each
-    worker had in memory. Results of the clean-up, and the time that it kept workers busy, are
-    by worker. `all_rows` are all results that there are.
+    After every batch with rows: rows read so far, results so far, the bytes that each worker
+    had in memory, the bytes and rows of all state, and those rows of it that are of joined
+    streams. `taken_ms` is the time since the batch before, so that what is done between two
+    batches counts too. Results of the clean-up, and the time that it kept workers busy, are by
+    worker. `all_rows` are all results that there are.
     """
 
     input_rows: tuple[int, ...]
     output_rows: tuple[int, ...]
     memory_bytes: tuple[tuple[int, ...], ...]
+    state_bytes: tuple[int, ...]
+    state_rows: tuple[int, ...]
+    joined_rows: tuple[int, ...]
+    taken_ms: tuple[int, ...]
+    changes: tuple[PlanChange, ...]
     spills: int
     relocations: int
     moved_rows: int
@@ -45,6 +64,17 @@ class Outcome:
         """The most that a worker had in memory."""
         return max(max(each) for each in self.memory_bytes)
 
+    @property
+    def batch_rows(self) -> tuple[int, ...]:
+        """Results of each batch."""
+        return tuple(after - before for before, after in pairwise((0, *self.output_rows)))
+
+    @property
+    def silent_batches(self) -> int:
+        """Batches without results while the plan was changing."""
+        spans = (self.batch_rows[change.lower : change.upper] for change in self.changes)
+        return sum(rows == 0 for span in spans for rows in span)
+
     @classmethod
     def of(cls, events: Sequence[dict[str, Any]]) -> Outcome:
         """The outcome of a run that has ended."""
@@ -60,6 +90,7 @@ class Outcome:
             for share in event["workers"] if event["batch"] in after else ():
                 busy_ms[share["worker"]] += share["busy_ms"]
         moves = [e for e in events if e["event"] == "relocate"]
+        moments = [dt.datetime.fromisoformat(e["at"]) for e in (events[0], *fed)]
         return cls(
             input_rows=tuple(accumulate(event["input_rows"] for event in fed)),
             output_rows=tuple(
@@ -69,10 +100,36 @@ class Outcome:
             memory_bytes=tuple(
                 tuple(share["memory_bytes"] for share in event["workers"]) for event in fed
             ),
+            state_bytes=tuple(
+                sum(share["memory_bytes"] + share["disk_bytes"] for share in event["workers"])
+                for event in fed
+            ),
+            state_rows=tuple(sum(each["rows"] for each in e["states"]) for e in fed),
+            joined_rows=tuple(
+                sum(each["rows"] for each in e["states"] if each["state"].startswith("("))
+                for e in fed
+            ),
+            taken_ms=tuple(
+                round((after - before).total_seconds() * 1000)
+                for before, after in pairwise(moments)
+            ),
+            changes=tuple(_changes(events, [event["batch"] for event in fed])),
             spills=sum(e["event"] == "spill" for e in events),
             relocations=sum(e["step"] == "reactivate" for e in moves),
             moved_rows=sum(e["rows"] for e in moves if e["step"] == "quiesce"),
             cleanup_rows=tuple(rows[worker] for worker in range(workers)),
             cleanup_ms=tuple(busy_ms[worker] for worker in range(workers)),
             all_rows=sum(event["output_rows"] for event in batches),
+        )
+
+
+def _changes(events: Sequence[dict[str, Any]], fed: list[int]) -> Iterator[PlanChange]:
+    """Changes of plan, the last of which may not have ended; `fed` are the batches' numbers."""
+    steps = [event for event in events if event["event"] == "migrate"]
+    starts = [event for event in steps if event["step"] == "start"]
+    ends = [event["batch"] for event in steps if event["step"] == "end"]
+    ends += fed[-1:] * (len(starts) - len(ends))
+    for start, end in zip(starts, ends, strict=True):
+        yield PlanChange(
+            start["way"], start["new"], bisect(fed, start["batch"]), bisect(fed, end)
         )

@@ -1,48 +1,53 @@
-"""What an experiment is: some streams, trials with different settings, and what to compare."""
+"""What an experiment is: trials with different settings, and what to compare."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-from braid.workload import PartitionSpec, StreamSpec, WorkloadSpec
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from braid.experiment.outcome import Outcome
-    from braid.workload import Phase
+    from pathlib import Path
 
-STREAMS = ("a", "b", "c")
-PARTITIONS = 60
-"""As many as the engine has groups in these experiments, and a partition is a group."""
+    from matplotlib.axes import Axes
+
+    from braid.experiment.outcome import Outcome
 
 Rows = Sequence[tuple[str, str, str]]
 """Of a table: what is compared, ours, the paper's."""
 
+Panel: TypeAlias = "Callable[[Axes, Mapping[str, Outcome]], None]"
+"""Draws one part of a picture from the outcomes, by the trials' names."""
 
-@dataclass(frozen=True, slots=True)
-class Input:
-    """Three streams for a three-way join without windows, whose state only grows.
 
-    Rates are in tuples per second of each stream; a batch is a second.
-    """
+class Input(Protocol):
+    """Streams, and the query over them. Equal ones are the same streams, written once."""
 
-    partitions: tuple[PartitionSpec, ...]
-    rate: float = 3000.0
-    seconds: int = 30
-    phases: tuple[Phase, ...] = ()
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """Their names."""
 
-    def spec(self) -> WorkloadSpec:
-        """The streams as the generator takes them."""
-        streams = tuple(StreamSpec(name, self.rate, self.phases) for name in STREAMS)
-        return WorkloadSpec(streams, self.partitions, seed=1)
+    @property
+    def query(self) -> str:
+        """The query's text."""
+
+    @property
+    def groups(self) -> int:
+        """How many partition groups the engine has for it."""
+
+    def write(self, folder: Path) -> None:
+        """Write a folder per stream, with a file per batch."""
+
+    def __hash__(self) -> int:
+        """Inputs are values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One run: the options to start the engine with."""
+    """One run: what it reads, and the options to start the engine with."""
 
     name: str
+    input: Input
     workers: int = 1
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -51,14 +56,15 @@ class Trial:
 class Experiment:
     """A figure of a paper, to be made again.
 
-    `compare` makes the table from the outcomes, by the trials' names. `panels` say what to
-    draw: "output", "memory" or "worker memory" against the input, "cleanup" as bars.
+    `compare` makes the table from the outcomes, by the trials' names; `panels` are what to
+    draw. Where times are compared, a `rehearsal` runs before all others, as Java is slow until
+    it has compiled what it runs; nobody looks at what comes of it.
     """
 
     name: str
     title: str
     source: str
-    input: Input
     trials: tuple[Trial, ...]
     compare: Callable[[Mapping[str, Outcome]], Rows]
-    panels: tuple[str, ...] = ("output",)
+    panels: tuple[Panel, ...]
+    rehearsal: Trial | None = None

@@ -8,6 +8,7 @@ hash into its group.
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,25 +16,60 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from braid.workload import rows, write_slices
+from braid.workload import PartitionSpec, Phase, StreamSpec, WorkloadSpec, rows, write_slices
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from braid.workload import WorkloadSpec
-
 _SPARK_SEED = 42  # of Spark's xxhash64
 
 
-def write_streams(spec: WorkloadSpec, folder: Path, seconds: int) -> None:
-    """A folder per stream, with a file per second."""
-    keys = _keys_of_groups(spec)
-    for stream in spec.streams:
-        take = partial(_aligned_rows, spec, keys, stream.name)
-        place = folder / stream.name
-        write_slices(take, stream.name, place, seconds=seconds, file_seconds=1)
+@dataclass(frozen=True, slots=True)
+class PartitionedStreams:
+    """Three streams for a three-way join without windows, whose state only grows.
+
+    Rates are in tuples per second of each stream; a batch is a second.
+    """
+
+    partitions: tuple[PartitionSpec, ...]
+    rate: float = 3000.0
+    seconds: int = 30
+    phases: tuple[Phase, ...] = ()
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """Their names."""
+        return "a", "b", "c"
+
+    @property
+    def query(self) -> str:
+        """The query's text."""
+        return (
+            "SELECT a.k, a.v AS va, b.v AS vb, c.v AS vc "
+            "FROM a [UNBOUNDED], b [UNBOUNDED], c [UNBOUNDED] "
+            "WHERE a.k = b.k AND b.k = c.k"
+        )
+
+    @property
+    def groups(self) -> int:
+        """A partition is a group."""
+        return self.spec.partition_count
+
+    @property
+    def spec(self) -> WorkloadSpec:
+        """The streams as the generator takes them."""
+        streams = tuple(StreamSpec(name, self.rate, self.phases) for name in self.streams)
+        return WorkloadSpec(streams, self.partitions, seed=1)
+
+    def write(self, folder: Path) -> None:
+        """Write a folder per stream, with a file per second."""
+        spec = self.spec
+        keys = _keys_of_groups(spec)
+        for name in self.streams:
+            take = partial(_aligned_rows, spec, keys, name)
+            write_slices(take, name, folder / name, seconds=self.seconds, file_seconds=1)
 
 
 def _aligned_rows(

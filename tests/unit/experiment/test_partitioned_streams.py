@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from braid.experiment.setup import Input
-from braid.experiment.streams import write_streams
+from braid.experiment.partitioned_streams import PartitionedStreams
 from braid.state.runs import group_of
 from braid.workload import PartitionSpec, rows
 from tests.engine import spark_hash
@@ -18,9 +17,11 @@ if TYPE_CHECKING:
 
 def test_every_partitions_keys_are_of_the_group_of_its_number(tmp_path: Path) -> None:
     partitions = (PartitionSpec(3, 4.0, 600), PartitionSpec(4, 1.0, 900))
-    spec = Input(partitions, rate=400.0).spec()
-    write_streams(spec, tmp_path, seconds=2)
-    for stream in ("a", "b", "c"):
+    streams = PartitionedStreams(partitions, rate=400.0, seconds=2)
+    streams.write(tmp_path)
+    spec = streams.spec
+    assert streams.groups == spec.partition_count == 7
+    for stream in streams.streams:
         drawn = rows(spec, stream, 0, 2_000_000)
         written = pa.concat_tables(
             pq.read_table(path) for path in sorted((tmp_path / stream).iterdir())
