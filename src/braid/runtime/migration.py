@@ -20,6 +20,7 @@ from braid.model.errors import BraidError
 from braid.model.failpoints import reach
 from braid.plan.shape import read_shape, show_plans, show_shape
 from braid.runtime.calibrate import measure_costs
+from braid.runtime.slices import Slices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 WAYS = (AUTO, *(way.value for way in Way))
-_FIRST_SLICE = 1 / 16  # of the groups, as nobody knows how long they take
-_MOST_GROWTH = 4
 _WHEN = re.compile(r"\s*(?P<batch>\d+)\s*(@\s*(?P<workers>\d+(\s*,\s*\d+)*)\s*)?")
 
 
@@ -59,7 +58,7 @@ class Migration:
     _wishes: list[Wish] = field(default_factory=list, init=False)
     _reason: str = field(default="", init=False)
     _usual_ms: float = field(default=0.0, init=False)
-    _slice: float = field(default=0.0, init=False)
+    _slices: Slices | None = field(default=None, init=False)
 
     def ask(self, wish: Wish) -> None:
         """Have the plan changed, once no other change is under way."""
@@ -144,7 +143,7 @@ class Migration:
         seconds = _foreseen(possible, observation) if wish.way == AUTO else {}
         start = min(possible, key=lambda each: seconds.get(each.way, 0.0))
         self.plan, self._reason = start.both, wish.reason
-        self._slice = max(1.0, self.plan.groups * _FIRST_SLICE)
+        self._slices = None
         numbers = {"states_made": float(len(start.fresh))}
         numbers |= {f"{way.value}_s": taken for way, taken in seconds.items()}
         yield self._step(start.commit, "start", numbers)
@@ -160,9 +159,8 @@ class Migration:
             return
         assert commit.change is not None, "asked for before"
         if commit.change.fills:
-            longer_ms = max(1.0, elapsed_ms - self._usual_ms)
-            growth = min(_MOST_GROWTH, self.pause_ms / longer_ms)
-            self._slice = max(1.0, self._slice * growth)
+            if self._slices is not None:  # or the batch was another run's
+                self._slices.learn(elapsed_ms)
             yield self._step(commit, "fill", {"groups": commit.change.filled})
         yield self._with_slice(commit)
 
@@ -171,7 +169,9 @@ class Migration:
         assert commit.change is not None, "asked for before"
         if not commit.change.fills:
             return commit
-        filling = min(self.plan.groups, commit.change.filled + round(self._slice))
+        if self._slices is None:
+            self._slices = Slices.of(self.plan.groups, self.pause_ms, self._usual_ms)
+        filling = min(self.plan.groups, commit.change.filled + round(self._slices.groups))
         return replace(commit, change=replace(commit.change, filling=filling))
 
     def _end(self, commit: Commit) -> Iterator[Commit | Migrated]:

@@ -12,12 +12,16 @@ if TYPE_CHECKING:
     from braid.optimize.timing.statistics import DataStatistics, Situation
 
 
+_IN_MOTION = 0.25
+
+
 @dataclass(frozen=True, kw_only=True)
 class DataDriven:
     """Optimize if any number has changed by `threshold` of itself since the last time.
 
     At least `interval_ms` pass between two times, unless `eager`. The first time is when the
-    first interval is over, as the plan was made without any statistics.
+    first interval is over, as the plan was made without any statistics. What has changed may be
+    on its way still: until it stands, a quarter of the threshold is enough for another time.
     """
 
     interval_ms: float = 60_000
@@ -25,6 +29,7 @@ class DataDriven:
     eager: bool = False
     optimized_ms: float | None = field(default=None, metadata={"memory": True})
     basis: DataStatistics | None = field(default=None, metadata={"memory": True})
+    in_motion: bool = field(default=False, metadata={"memory": True})
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
@@ -40,11 +45,18 @@ class DataDriven:
         change, which = (
             (1.0, "") if self.basis is None else situation.data.change_since(self.basis)
         )
-        numbers = {"passed_ms": passed_ms, "change": change, "threshold": self.threshold}
+        enough = self.threshold * (_IN_MOTION if self.in_motion else 1.0)
+        numbers = {"passed_ms": passed_ms, "change": change, "threshold": enough}
         if passed_ms < self.interval_ms and not self.eager:
             return self, Decision(False, "the interval is not over", numbers)
-        if change < self.threshold:
-            return self, Decision(False, "statistics have hardly changed", numbers)
-        after = replace(self, optimized_ms=situation.elapsed_ms, basis=situation.data)
+        if change < enough:
+            still = replace(self, in_motion=False)
+            return still, Decision(False, "statistics have hardly changed", numbers)
+        after = replace(
+            self,
+            optimized_ms=situation.elapsed_ms,
+            basis=situation.data,
+            in_motion=self.basis is not None,
+        )
         reason = f"{which} has changed" if which else "the plan was made without statistics"
         return after, Decision(True, reason, numbers)

@@ -47,6 +47,7 @@ def test_changed_statistics_are_a_reason_once_the_interval_is_over() -> None:
         Situation(1000, data()),
         Situation(1500, data(a=100)),
         Situation(2000, data(a=100)),
+        Situation(3000, data(a=100)),
         Situation(3500, data(a=60)),
         Situation(3600, data(ab=0.04)),
     )
@@ -57,14 +58,23 @@ def test_changed_statistics_are_a_reason_once_the_interval_is_over() -> None:
         False,
         True,
         False,
+        False,
         True,
     ]
     assert decisions[2].reason == "the plan was made without statistics"
     assert decisions[3].reason == "the interval is not over"
     assert decisions[4].reason == "a has changed"
     assert decisions[4].numbers == {"passed_ms": 1000, "change": 0.8, "threshold": 0.5}
-    assert decisions[5].reason == "statistics have hardly changed"
-    assert decisions[6].reason == "a has changed", "by more than the selectivity has"
+    assert decisions[6].reason == "statistics have hardly changed"
+    assert decisions[7].reason == "a has changed", "by more than the selectivity has"
+
+
+def test_statistics_on_their_way_are_a_reason_until_they_stand() -> None:
+    trigger = DataDriven(interval_ms=1000, threshold=0.5)
+    times = [20.0, 20.0, 20.0, 50.0, 80.0, 100.0, 105.0, 140.0]
+    situations = [Situation(1000.0 * n, data(a=a)) for n, a in enumerate(times)]
+    decisions = [each.yes for each in told(trigger, *situations)]
+    assert decisions == [False, True, False, True, True, True, False, False]
 
 
 def test_an_eager_trigger_does_not_wait_for_its_interval() -> None:

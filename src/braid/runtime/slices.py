@@ -1,0 +1,42 @@
+"""How many groups a batch fills while the plan changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+_FIRST = 1 / 16  # of the groups, as nobody knows how long they take
+_MOST_GROWTH = 4.0
+
+
+@dataclass(slots=True)
+class Slices:
+    """As many groups at a time as take about `pause_ms`, on top of what batches take without.
+
+    Two trees take longer than one, whether groups are filled or not; and the first batch of
+    another plan is compiled. So if a batch takes longer, what a group takes is told by those
+    that filled more of them and less.
+    """
+
+    pause_ms: float
+    usual_ms: float
+    groups: float
+    _seen: list[tuple[float, float]] = field(default_factory=list, init=False)
+
+    @classmethod
+    def of(cls, groups: int, pause_ms: float, usual_ms: float) -> Slices:
+        """Of so many groups in all."""
+        return cls(pause_ms, usual_ms, max(1.0, groups * _FIRST))
+
+    def learn(self, elapsed_ms: float) -> None:
+        """A batch that filled its groups has taken so long; how many will the next one fill?"""
+        longer_ms = max(1.0, elapsed_ms - self.usual_ms)
+        self._seen.append((self.groups, longer_ms))
+        wanted = self.groups * self.pause_ms / longer_ms
+        counts, times = np.array(self._seen[1:]).reshape(-1, 2).T
+        if longer_ms > self.pause_ms and len(np.unique(counts)) > 1:
+            each_ms = float(np.polyfit(counts, times, 1)[0])
+            wanted = self.pause_ms / each_ms if each_ms > 0 else np.inf
+        least, most = self.groups / _MOST_GROWTH, self.groups * _MOST_GROWTH
+        self.groups = float(np.clip(wanted, max(1.0, least), max(1.0, most)))
