@@ -15,8 +15,8 @@ class Slices:
     """As many groups at a time as take about `pause_ms`, on top of what batches take without.
 
     Two trees take longer than one, whether groups are filled or not; and the first batch of
-    another plan is compiled. So if a batch takes longer, what a group takes is told by those
-    that filled more of them and less.
+    another plan is compiled. So what a group takes is told by batches that filled more of them
+    and fewer, once there are some.
     """
 
     pause_ms: float
@@ -35,7 +35,7 @@ class Slices:
         self._seen.append((self.groups, longer_ms))
         wanted = self.groups * self.pause_ms / longer_ms
         counts, times = np.array(self._seen[1:]).reshape(-1, 2).T
-        if longer_ms > self.pause_ms and len(np.unique(counts)) > 1:
+        if len(np.unique(counts)) > 1:
             each_ms = float(np.polyfit(counts, times, 1)[0])
             wanted = self.pause_ms / each_ms if each_ms > 0 else np.inf
         least, most = self.groups / _MOST_GROWTH, self.groups * _MOST_GROWTH
