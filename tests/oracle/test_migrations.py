@@ -15,7 +15,7 @@ from braid.migrate import Way
 from braid.plan.tree import all_trees, show_tree
 from braid.state.runs import group_of, hashes_of
 from tests.engine import Engine
-from tests.oracle.queries import cases, prepared
+from tests.oracle.queries import cases
 from tests.oracle.steady import CLIQUE
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN, SLOW, planned
 from tests.unit.state.making import quick_folder
@@ -55,11 +55,11 @@ def by_batch(
     """The results of each batch; the plan may `change` before it."""
     with quick_folder() as folder:
         engine = Engine(planned(case, tree), folder, case.workers, case.hash_bits)
-        for batch, workers in zip(case.batches(), case.restarts, strict=True):
+        for rows, workers in zip(case.prepared_batches, case.restarts, strict=True):
             if workers:
                 engine = engine.restart(workers)
             change(engine)
-            engine.batch({n: prepared(case.query.streams[n], t) for n, t in batch.items()})
+            engine.batch(rows)
         engine.batch({}, at_end=True)
         engine.checkpoint.close()
         return [case.counted(results) for results in engine.results]
