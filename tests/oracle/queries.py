@@ -137,6 +137,15 @@ class Case:
             for batch in range(len(self.restarts))
         ]
 
+    @cached_property
+    def prepared_batches(self) -> list[dict[int, pa.Table]]:
+        """The same as Catalyst hands them on; made once, for cases run by many plans."""
+        streams = self.query.streams
+        return [
+            {number: prepared(streams[number], rows) for number, rows in batch.items()}
+            for batch in self.batches()
+        ]
+
     def slice(self, source: str, batch: int) -> pa.Table:
         """The rows of one source in one batch."""
         cuts = self.cuts[source]

@@ -15,7 +15,7 @@ from braid.migrate import Way
 from braid.plan.tree import all_trees, show_tree
 from braid.state.runs import group_of, hashes_of
 from tests.engine import Engine
-from tests.oracle.queries import cases, prepared
+from tests.oracle.queries import cases
 from tests.oracle.steady import CLIQUE
 from tests.oracle.test_overflow import random_moves
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN, SLOW, planned
@@ -90,11 +90,11 @@ def by_batch(
     """The results of each batch; the plan may `change` before it."""
     with quick_folder() as folder:
         engine = Engine(planned(case, tree), folder, case.workers, case.hash_bits)
-        for batch, workers in zip(case.batches(), case.restarts, strict=True):
+        for rows, workers in zip(case.prepared_batches, case.restarts, strict=True):
             if workers:
                 engine = engine.restart(workers)
             change(engine)
-            engine.batch({n: prepared(case.query.streams[n], t) for n, t in batch.items()})
+            engine.batch(rows)
         while engine.commit.moves or any(engine.commit.waiting):
             for move in engine.commit.moves:
                 engine.arrive(move, with_files=True)

@@ -16,7 +16,6 @@ from braid.join.chores import Chores, Share
 from braid.plan.tree import all_trees, default_tree
 from braid.state.runs import ranges_of
 from tests.engine import Engine
-from tests.oracle.answers import prepared
 from tests.oracle.queries import Case, cases
 from tests.oracle.steady import CLIQUE, TS
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN, SLOW, planned
@@ -84,11 +83,10 @@ def results(
     owed = pushed = moved = waited = 0
     with quick_folder() as folder:
         engine = Engine(plan, folder, case.workers, case.hash_bits)
-        for batch, workers in zip(case.batches(), case.restarts, strict=True):
+        for rows, workers in zip(case.prepared_batches, case.restarts, strict=True):
             engine.chores = Chores(defers=defers, memory_bytes=memory, may_wait=True)
             if workers:
                 engine = engine.restart(workers)
-            rows = {n: prepared(case.query.streams[n], table) for n, table in batch.items()}
             moved += random_moves(chance, engine)
             chores = {
                 worker: random_chores(chance, plan, defers, memory)

@@ -49,10 +49,9 @@ def results(case: Case, plan: JoinPlan) -> Counter[tuple[Any, ...]]:
     """All results of all batches, through restarts and other numbers of workers."""
     with quick_folder() as folder:
         engine = Engine(plan, folder, case.workers, case.hash_bits)
-        for batch, workers in zip(case.batches(), case.restarts, strict=True):
+        for rows, workers in zip(case.prepared_batches, case.restarts, strict=True):
             if workers:
                 engine = engine.restart(workers)
-            rows = {n: prepared(case.query.streams[n], table) for n, table in batch.items()}
             engine.batch(rows)
             assert sum(report.late_rows for report in engine.reports) == 0
         engine.batch({}, at_end=True)
