@@ -284,11 +284,11 @@ QUESTIONS: dict[str, Callable[[Path], Iterator[Mark]]] = {
 def main() -> None:
     """Answer the questions, on the screen and as JSON."""
     parser = argparse.ArgumentParser(prog="python -m bench.adapting", description=__doc__)
-    parser.add_argument("questions", nargs="*", choices=QUESTIONS, default=list(QUESTIONS))
+    parser.add_argument("questions", nargs="*", choices=[*QUESTIONS, "all"], default="all")
     parser.add_argument("--out", type=Path, default=Path("bench-results"))
     arguments = parser.parse_args()
     marks = []
-    for name in arguments.questions:
+    for name in QUESTIONS if "all" in arguments.questions else arguments.questions:
         if name != "slowed":
             braid.session("local[2]")
         with tempfile.TemporaryDirectory(prefix="braid-adapting-") as folder:

@@ -110,7 +110,7 @@ def answer(name: str, model: CostModel, options: argparse.Namespace) -> Mark:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("questions", nargs="*", choices=QUESTIONS, default=list(QUESTIONS))
+    parser.add_argument("questions", nargs="*", choices=[*QUESTIONS, "all"], default="all")
     parser.add_argument("--plans", type=int, default=12)
     parser.add_argument("--scale", type=int, default=600, help="times 180 rows a second")
     parser.add_argument("--seed", type=int, default=1)
@@ -120,7 +120,7 @@ def main() -> int:
     model = measure_costs()
     print(model)
     marks = []
-    for name in options.questions:
+    for name in QUESTIONS if "all" in options.questions else options.questions:
         marks.append(answer(name, model, options))
         print(marks[-1])
     options.out.mkdir(parents=True, exist_ok=True)
