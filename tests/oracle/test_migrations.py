@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from braid.migrate import Way
 from braid.plan.tree import all_trees, show_tree
-from braid.state.runs import group_of, hashes_of
+from braid.state.runs import group_of, hashes_of, ranges_of
 from tests.engine import Engine
 from tests.oracle.queries import cases
-from tests.oracle.steady import CLIQUE
+from tests.oracle.steady import CHAIN, CLIQUE
 from tests.oracle.test_overflow import random_moves
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN, SLOW, planned
 from tests.unit.state.making import quick_folder
@@ -124,6 +124,30 @@ def test_a_batch_fills_the_groups_whose_turn_it_is_and_shows_results_too() -> No
     turns = range(1, plan.groups + 1)
     assert progress == [(filled, set(range(filled))) for filled in turns]
     assert min(shown[begins:]) > 0
+
+
+@pytest.mark.parametrize("way", Way)
+@pytest.mark.parametrize("place", range(3))
+def test_a_worker_without_groups_in_one_space_keeps_those_of_others(
+    place: int, way: Way
+) -> None:
+    windows = dict.fromkeys(CHAIN.keys, 3)
+    plan = CHAIN.plan(windows, "(((a b) c) d)")
+    shown: list[list[int]] = []
+    for changes in (False, True):
+        with quick_folder() as folder:
+            for second, engine in enumerate(CHAIN.run(plan, folder, 12, workers=2)):
+                for move in engine.commit.moves:
+                    engine.arrive(move, with_files=True)
+                if second == 3:
+                    space = plan.rounds.homes[place]
+                    marks = np.array(engine.commit.assignments[space]) == 1
+                    engine.move(space, ranges_of(marks), 1, 0)
+                if changes and second == 6:
+                    assert engine.change("((a b) (c d))", way)
+            shown.append([results.num_rows for results in engine.results])
+    assert shown[0] == shown[1]
+    assert min(shown[0][1:]) > 0
 
 
 def groups_in(engine: Engine, state: int) -> set[int]:

@@ -66,10 +66,10 @@ def begun(
     owners = np.array(commit.assignments[old.rounds.homes[0]])
     changing = np.isin(owners, list(workers or range(commit.workers)))
     trees, by_itself = _trees(commit), [[(tree,)] for tree in range(len(old.texts))]
-    sources = []
-    for worker in range(commit.workers):
-        own = np.unique(trees[changing & (owners == worker)]).tolist()
-        sources.append([*by_itself, [(tree,) for tree in own]])
+    sources = [
+        [*by_itself, [(tree,) for tree in own if not workers or worker in workers]]
+        for worker, own in enumerate(_trees_of_workers(commit, old, trees))
+    ]
     change = Change((), groups=ranges_of(changing) if workers else None)
     routes = replace(commit, plans=(*old.texts, new), change=change).routes
     both = old.replanned([*old.texts, new], routes=routes)
@@ -104,6 +104,16 @@ def begun(
 def _trees(commit: Commit) -> NDArray[np.int64]:
     """The tree that each group goes through, but for one that it changes to."""
     return np.array(commit.plan_of_group or (0,) * len(commit.assignments[0]))
+
+
+def _trees_of_workers(
+    commit: Commit, plan: JoinPlan, trees: NDArray[np.int64]
+) -> list[list[int]]:
+    """The trees that each worker's groups go through."""
+    if len(plan.rounds.homes) > 1:
+        return [np.unique(trees).tolist()] * commit.workers  # all groups go through one
+    owners = np.array(commit.assignments[plan.rounds.homes[0]])
+    return [np.unique(trees[owners == worker]).tolist() for worker in range(commit.workers)]
 
 
 def _is_made_at_home(plan: JoinPlan, state: int) -> bool:
@@ -155,14 +165,11 @@ def _reduced(
         change=None,
     )
     new = both.replanned(texts, routes=left.routes)
-    owners = np.array(commit.assignments[both.rounds.homes[0]])
     # What a tree that was fed has not, it has from the first.
     others = (0,) if commit.change is not None and commit.change.feeds else ()
-    sources = []
-    for worker in range(commit.workers):
-        own = np.unique(trees[owners == worker]).tolist()
-        sources.append(
-            [[(t, *others) for t in own if places[t] == place] for place in range(len(texts))]
-        )
+    sources = [
+        [[(t, *others) for t in own if places[t] == place] for place in range(len(texts))]
+        for own in _trees_of_workers(commit, both, trees)
+    ]
     carried, missing = adopted(left, both, new, sources)
     return carried, new, missing
