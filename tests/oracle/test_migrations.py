@@ -33,7 +33,7 @@ STYLES = ("plain", "grouped")
 
 
 @pytest.mark.parametrize("shapes", [ONE_KEY, SEVERAL_KEYS], ids=["one key", "several keys"])
-@settings(SLOW, max_examples=25 * CAMPAIGN)
+@settings(SLOW, max_examples=20 * CAMPAIGN)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_any_changes_of_plan_leave_every_result_in_its_batch(
     shapes: tuple[str, ...], data: st.DataObject, seed: int
@@ -55,7 +55,7 @@ def test_any_changes_of_plan_leave_every_result_in_its_batch(
     assert changed == by_batch(case, tree)
 
 
-@settings(SLOW, max_examples=25 * CAMPAIGN)
+@settings(SLOW, max_examples=20 * CAMPAIGN)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_results_are_exact_though_workers_have_plans_of_their_own_and_groups_move(
     data: st.DataObject, seed: int

@@ -23,11 +23,11 @@ pytestmark = pytest.mark.spark
 
 
 def small(experiment: Experiment) -> Experiment:
-    """The same with a tenth of the rows, half as many batches, and budgets to match."""
+    """The same with a tenth of the rows, a third as many batches, and budgets to match."""
     trials = (
         replace(
             trial,
-            input=replace(trial.input, rate=300.0, seconds=15),
+            input=replace(trial.input, rate=300.0, seconds=9),
             options=trial.options | ({"memory": "60KB"} if "memory" in trial.options else {}),
         )
         for trial in experiment.trials

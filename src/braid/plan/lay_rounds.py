@@ -101,7 +101,7 @@ class _Planner:
         self.begins = self._begins()
         self.spaces: list[Space] = []
         self.states: list[State] = []
-        self.drafts = [_Draft() for _ in range(max(map(self._end, self.roots)) + 1)]
+        self.drafts = [_Draft() for _ in range(max(map(self._end, range(len(self.joins)))) + 1)]
         self.wanted: dict[int, list[tuple[int, int]]] = {}  # (round, port) to send results to
         self.onward: dict[tuple[int, int, int], int] = {}
         self.fed_states: set[int] = set()
@@ -291,6 +291,10 @@ class _Planner:
         return [n for n in range(self.roots[0] + 1) if fed & set(self.joins[n].children)]
 
     def _end(self, number: int) -> int:
+        """The last round that a join needs; one that is idle only takes in what it is fed."""
+        if number in self.idle:
+            is_fed = any(join == number for join, _ in self.fed)
+            return self.begins[number] if is_fed else 0
         return self.begins[number] + max(map(len, self.cascades[number])) - 1
 
     # Ports, states and segments.

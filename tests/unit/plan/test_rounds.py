@@ -15,6 +15,7 @@ from braid.plan.orders import parse_orders
 from braid.plan.rounds import Shape
 from braid.plan.tree import all_trees, check_tree, default_tree, parse_tree, show_tree
 from braid.plan.windows import kept_us
+from tests.oracle.steady import CHAIN as STEADY
 
 if TYPE_CHECKING:
     from braid.plan.rounds import Rounds
@@ -204,3 +205,12 @@ def test_a_picture_has_streams_side_by_side_and_joins_above_their_inputs() -> No
     places = tree_levels(tree)
     assert [places[stream] for stream in range(4)] == [(0, 0), (1, 0), (2, 0), (3, 0)]
     assert places[tree] == (1.5, 2)
+
+
+@pytest.mark.parametrize("old", ["(((a b) c) d)", "((a b) (c d))", "(a b c d)"])
+def test_something_comes_to_every_round_of_a_tree_that_is_fed(old: str) -> None:
+    plan = STEADY.plan(dict.fromkeys(STEADY.keys, 3), old)
+    for tree in all_trees(range(4)):
+        new = show_tree(tree, list(STEADY.keys))
+        rounds = plan.replanned([old, new], feeds=True).rounds.rounds
+        assert all(any(not port.made for port in each.ports) for each in rounds), new
