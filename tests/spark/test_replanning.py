@@ -87,7 +87,8 @@ def of_kind(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 def test_a_plan_is_left_when_selectivities_trade_places(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    events = Switching(tmp_path).run(optimizer="exhaustive")
+    # However slow the machine is, a few batches make the change.
+    events = Switching(tmp_path).run(optimizer="exhaustive", migration_pause="1 minute")
     chosen = [event for event in of_kind(events, "plan") if event["new"] is not None]
     assert chosen[0]["batch"] >= SWITCH_S, "it was the best until then"
     last = chosen[-1]
