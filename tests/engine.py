@@ -24,7 +24,7 @@ from braid.join.outgoing import hashed_slots
 from braid.join.report import Report
 from braid.join.wire import NULL_KEY, NULL_TIME, REPORT, TAG_BITS, TAGS
 from braid.join.worker import evaluate, make_step
-from braid.migrate import begun, ended, given_up, is_over
+from braid.migrate import begun, ended, is_over, resumed
 from braid.state.checkpoint import Checkpoint, Identity
 from braid.state.moving import installed, reactivated, settled
 from braid.state.resharing import reshared
@@ -163,9 +163,7 @@ class Engine:
         first = commit_before_first(plan, self.workers)
         self.checkpoint = Checkpoint.open(self.folder / "checkpoint", identity, first)
         last = self.checkpoint.last_commit()
-        self.plan = plan = plan.of_record(last)
-        if last.change is not None and last.change.groups and last.workers != self.workers:
-            last, self.plan = given_up(last, plan)
+        last, self.plan = resumed(last, plan, self.workers)
         spaces = [state.space for state in self.plan.rounds.states]
         self.commit: Commit = reshared(settled(last), spaces, self.workers)
 

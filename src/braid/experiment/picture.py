@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from braid.experiment.panels import finish_panel, new_panels
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from matplotlib.axes import Axes
 
     from braid.experiment.outcome import Outcome
-    from braid.experiment.setup import Experiment
+    from braid.experiment.setup import Experiment, Panel
 
 _WIDTH = 5.2  # inches of a panel
 _MB = 1 << 20
@@ -71,47 +71,36 @@ def draw_results_by_time(axes: Axes, outcomes: Mapping[str, Outcome]) -> None:
     axes.set_ylabel("million results")
 
 
-def draw_state(axes: Axes, outcomes: Mapping[str, Outcome]) -> None:
-    """All state after each batch."""
-    for name, outcome in outcomes.items():
-        _plot_batches(axes, name, outcome, [size / _MB for size in outcome.state_bytes])
-    axes.set_ylabel("MB of state")
-
-
-def draw_state_rows(axes: Axes, outcomes: Mapping[str, Outcome]) -> None:
-    """The same in rows."""
-    for name, outcome in outcomes.items():
-        _plot_batches(axes, name, outcome, _thousands(outcome.state_rows))
-    axes.set_ylabel("thousand rows of state")
-
-
-def draw_joined_rows(axes: Axes, outcomes: Mapping[str, Outcome]) -> None:
-    """Rows of joined streams that are kept after each batch."""
-    for name, outcome in outcomes.items():
-        _plot_batches(axes, name, outcome, _thousands(outcome.joined_rows))
-    axes.set_ylabel("thousand rows of joined streams")
-
-
-def draw_batch_rows(axes: Axes, outcomes: Mapping[str, Outcome]) -> None:
-    """Results of each batch."""
-    for name, outcome in outcomes.items():
-        _plot_batches(axes, name, outcome, _thousands(outcome.batch_rows))
-    axes.set_ylabel("thousand results of a batch")
-
-
-def draw_batch_times(axes: Axes, outcomes: Mapping[str, Outcome]) -> None:
-    """How long each batch took, but for the first, in which everything starts."""
-    for name, outcome in outcomes.items():
-        _plot_batches(axes, name, outcome, [math.nan, *outcome.taken_ms[1:]])
-    axes.set_ylabel("ms of a batch")
-
-
-def _plot_batches(axes: Axes, name: str, outcome: Outcome, values: Sequence[float]) -> None:
+def _by_batch(what: str, values: Callable[[Outcome], Sequence[float]]) -> Panel:
     """A line over the batches; where the plan was changing, its background is shaded."""
-    (line,) = axes.plot(range(len(values)), values, label=name)
-    for change in outcome.changes:
-        axes.axvspan(change.lower, change.upper, color=line.get_color(), alpha=0.1, linewidth=0)
-    axes.set_xlabel("batch")
+
+    def draw(axes: Axes, outcomes: Mapping[str, Outcome]) -> None:
+        for name, outcome in outcomes.items():
+            curve = values(outcome)
+            (line,) = axes.plot(range(len(curve)), curve, label=name)
+            for change in outcome.changes:
+                span = change.lower, change.upper
+                axes.axvspan(*span, color=line.get_color(), alpha=0.1, linewidth=0)
+        axes.set_xlabel("batch")
+        axes.set_ylabel(what)
+
+    return draw
+
+
+def _thousands(values: tuple[int, ...]) -> list[float]:
+    return [value / 1000 for value in values]
+
+
+draw_state = _by_batch("MB of state", lambda each: [size / _MB for size in each.state_bytes])
+draw_state_rows = _by_batch("thousand rows of state", lambda each: _thousands(each.state_rows))
+draw_joined_rows = _by_batch(
+    "thousand rows of joined streams", lambda each: _thousands(each.joined_rows)
+)
+draw_batch_rows = _by_batch(
+    "thousand results of a batch", lambda each: _thousands(each.batch_rows)
+)
+# But for the first, in which everything starts.
+draw_batch_times = _by_batch("ms of a batch", lambda each: [math.nan, *each.taken_ms[1:]])
 
 
 def draw_cleanup(axes: Axes, outcomes: Mapping[str, Outcome]) -> None:
@@ -130,7 +119,3 @@ def draw_cleanup(axes: Axes, outcomes: Mapping[str, Outcome]) -> None:
 def _label(axes: Axes, what: str) -> None:
     axes.set_xlabel("thousand rows read")
     axes.set_ylabel(what)
-
-
-def _thousands(values: tuple[int, ...]) -> list[float]:
-    return [value / 1000 for value in values]

@@ -19,10 +19,12 @@ from braid.experiment.picture import draw_batch_times, draw_results_by_time, dra
 from braid.experiment.setup import Experiment, Trial
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from braid.experiment.outcome import Outcome
     from braid.experiment.setup import Rows
+
+    _Compare = Callable[[ChainedStreams, Mapping[str, Outcome]], Rows]
 
 _SOURCE = "Zhu, Dynamic Optimization and Migration of Continuous Queries"
 _WITHOUT = {"plan": "((a b) c)"}
@@ -45,10 +47,6 @@ def two_joins(
     return ChainedStreams(
         (rate,) * 3, (fewer / rows, more / rows), _WINDOW_S, seconds, switches=switches
     )
-
-
-def _trials(streams: ChainedStreams) -> tuple[Trial, ...]:
-    return Trial("with", streams, 2, _WITH), Trial("without", streams, 2, _WITHOUT)
 
 
 def _rehearsal(streams: ChainedStreams) -> Trial:
@@ -156,17 +154,25 @@ def _compare_once(streams: ChainedStreams, outcomes: Mapping[str, Outcome]) -> R
     ]
 
 
-def replan_once(streams: ChainedStreams) -> Experiment:
-    """Streams with one switch."""
+def _switching(
+    name: str, title: str, figures: str, compare: _Compare, streams: ChainedStreams
+) -> Experiment:
+    """The same streams with the optimizer and without."""
     return Experiment(
-        name="replan-once",
-        title="Two joins trade their selectivities",
-        source=f"{_SOURCE}, Figures 16.10 and 16.11",
-        trials=_trials(streams),
-        compare=partial(_compare_once, streams),
+        name=name,
+        title=title,
+        source=f"{_SOURCE}, Figures {figures}",
+        trials=(Trial("with", streams, 2, _WITH), Trial("without", streams, 2, _WITHOUT)),
+        compare=partial(compare, streams),
         panels=(draw_results_by_time, draw_state, draw_batch_times),
         rehearsal=_rehearsal(streams),
     )
+
+
+def replan_once(streams: ChainedStreams) -> Experiment:
+    """Streams with one switch."""
+    title = "Two joins trade their selectivities"
+    return _switching("replan-once", title, "16.10 and 16.11", _compare_once, streams)
 
 
 # Figures 16.12 and 16.13.
@@ -214,15 +220,8 @@ def _compare_many(streams: ChainedStreams, outcomes: Mapping[str, Outcome]) -> R
 
 def replan_many(streams: ChainedStreams) -> Experiment:
     """Streams with several switches."""
-    return Experiment(
-        name="replan-many",
-        title="Two joins trade their selectivities again and again",
-        source=f"{_SOURCE}, Figures 16.12 and 16.13",
-        trials=_trials(streams),
-        compare=partial(_compare_many, streams),
-        panels=(draw_results_by_time, draw_state, draw_batch_times),
-        rehearsal=_rehearsal(streams),
-    )
+    title = "Two joins trade their selectivities again and again"
+    return _switching("replan-many", title, "16.12 and 16.13", _compare_many, streams)
 
 
 EXPERIMENTS = {

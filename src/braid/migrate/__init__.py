@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from braid.migrate.change import Start, Way, begun, ended, given_up, is_over, way_of
+from braid.migrate.change import Start, Way, begun, ended, is_over, resumed, way_of
 from braid.migrate.cost import cost_of_change
 
 __all__ = [
@@ -11,7 +11,7 @@ __all__ = [
     "begun",
     "cost_of_change",
     "ended",
-    "given_up",
     "is_over",
+    "resumed",
     "way_of",
 ]

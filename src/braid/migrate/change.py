@@ -143,8 +143,14 @@ def ended(commit: Commit, both: JoinPlan) -> tuple[Commit, JoinPlan]:
     return carried, left
 
 
-def given_up(commit: Commit, both: JoinPlan) -> tuple[Commit, JoinPlan]:
-    """The record of a change that is not carried on, as long as the old plans show all."""
+def resumed(commit: Commit, plan: JoinPlan, workers: int) -> tuple[Commit, JoinPlan]:
+    """A record to go on from with so many workers, and the plans that it has come to.
+
+    With another number of them, a change of some is given up: the old plans show all still.
+    """
+    both, change = plan.of_record(commit), commit.change
+    if change is None or change.groups is None or commit.workers == workers:
+        return commit, both
     carried, left, _ = _reduced(commit, both, _trees(commit))
     return carried, left
 

@@ -106,9 +106,7 @@ class _Planner:
         self.onward: dict[tuple[int, int, int], int] = {}
         self.fed_states: set[int] = set()
         self.fed_ports: list[tuple[int, int, int]] = []  # stream, round, port
-        self.kept_at: dict[
-            int, tuple[int, int]
-        ] = {}  # by stream of the first tree: round, port
+        self.kept_at: dict[int, tuple[int, int]] = {}  # by stream: the first tree's round, port
 
     def plan(self) -> Rounds:
         grouped, port = self._lay_grouping()
@@ -222,8 +220,10 @@ class _Planner:
 
     def _is_complete(self, number: int, child: Tree) -> bool:
         """Whether the first tree keeps a child, and all that makes it up."""
-        if not self._is_kept(number, child) or not isinstance(child, Join):
-            return self._is_kept(number, child)
+        if not self._is_kept(number, child):
+            return False
+        if not isinstance(child, Join):
+            return True
         below = self._number(number, child)
         return all(self._is_complete(below, each) for each in child.children)
 
@@ -344,7 +344,8 @@ class _Planner:
             is_fed = (number, node) in self.fed
             if arrangement in probed:
                 states[arrangement] = self._state(State(space, relation, tree=tree))
-                self.fed_states |= {states[arrangement]} if is_fed else set()
+                if is_fed:
+                    self.fed_states.add(states[arrangement])
             stream = node if isinstance(node, int) and not is_fed else None
             waiting = None
             if self._ordered and stream is not None:

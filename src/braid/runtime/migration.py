@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from braid.events import Migrated
-from braid.migrate import Way, begun, cost_of_change, ended, given_up, is_over, way_of
+from braid.migrate import Way, begun, cost_of_change, ended, is_over, resumed, way_of
 from braid.model.checks import require_known
 from braid.model.errors import BraidError
 from braid.model.failpoints import reach
@@ -87,17 +87,11 @@ class Migration:
             )
 
     def resume(self, commit: Commit) -> Commit:
-        """Go on from a record; of wishes for batches before, only the last is still one.
-
-        A change of some workers is not, with another number of them.
-        """
-        self.plan = self.plan.of_record(commit)
+        """Go on from a record; of wishes for batches before, only the last is still one."""
         past = [wish for wish in self._wishes if wish.batch <= commit.batch]
         done = past if past and past[-1].plan == commit.plans[-1] else past[:-1]
         self._wishes = [wish for wish in self._wishes if wish not in done]
-        is_partial = commit.change is not None and commit.change.groups is not None
-        if is_partial and commit.workers != self.workers:
-            commit, self.plan = given_up(commit, self.plan)
+        commit, self.plan = resumed(commit, self.plan, self.workers)
         return commit
 
     def change_to(self, plan: str, workers: tuple[int, ...] = ()) -> None:
