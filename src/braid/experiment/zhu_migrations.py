@@ -11,7 +11,7 @@ long as its work, which goes on beside the batches: that is what these take more
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from statistics import mean, median
 from typing import TYPE_CHECKING
@@ -179,7 +179,7 @@ def _draw_lengths(which: LengthSet, axes: Axes, outcomes: Mapping[str, Outcome])
 
 def migration_length(sets: tuple[LengthSet, ...]) -> Experiment:
     """Changes of plan in all settings."""
-    first = next(iter(sets[0].streams.values()))
+    *_, longest = sets[0].streams.values()
     return Experiment(
         name="migration-length",
         title="How long a change of plan takes",
@@ -187,7 +187,7 @@ def migration_length(sets: tuple[LengthSet, ...]) -> Experiment:
         trials=tuple(trial for each in sets for trial in each.trials()),
         compare=partial(_compare_lengths, sets),
         panels=tuple(partial(_draw_lengths, each) for each in sets),
-        rehearsal=_rehearsal(replace(first, seconds=first.seconds - 1)),
+        rehearsal=_rehearsal(longest),
     )
 
 
@@ -236,7 +236,7 @@ def migration_effects(
         ),
         compare=partial(_compare_effects, silence),
         panels=(draw_joined_rows, draw_batch_rows, draw_batch_times),
-        rehearsal=_rehearsal(replace(streams, seconds=2 * streams.window_s + 2)),
+        rehearsal=_rehearsal(streams),
     )
 
 
