@@ -58,8 +58,7 @@ class Steady:
             for key, streams in sharing.items()
             for pair in combinations(streams, 2)
         }
-        wide = [streams for streams in sharing.values() if len(streams) > 2]
-        return JoinGraph(self.rates, selectivity, windows, keys=wide)
+        return JoinGraph(self.rates, selectivity, windows, keys=list(sharing.values()))
 
     @property
     def _schemas(self) -> dict[str, pa.Schema]:

@@ -66,7 +66,7 @@ def optimize(
     many rows have. Budgets are in the same units.
     """
     streams, budget = load_graph(graph), Budget(cpu, memory)
-    costs = _costs(model, calibrate)
+    costs = _costs(model, calibrate, len(streams.keys) > 1)
     table = Table("strategy", "plan")
     for heading in ("CPU", "memory", "qualified", "ms"):
         table.add_column(heading, justify="right")
@@ -96,14 +96,14 @@ def optimize(
         console.print(f"drawn in {out}", markup=False)
 
 
-def _costs(model: str, calibrate: bool) -> CostModel:
+def _costs(model: str, calibrate: bool, several_keys: bool) -> CostModel:
     if model not in MODELS:
         raise BraidError(f"unknown cost model {model!r}", hint=f"known: {', '.join(MODELS)}")
     if not calibrate:
         return MODELS[model]()
     from braid.runtime.calibrate import measure_costs  # compiles, which takes a second
 
-    costs = measure_costs()
+    costs = measure_costs(several_keys=several_keys and model == "index")
     if model == "index":
         return costs
     return NestedLoops(costs.insert, costs.purge, costs.match)

@@ -45,7 +45,7 @@ def _changing(name: str, streams: ChainedStreams, at_s: float, way: str, pause: 
 
 
 def _rehearsal(streams: ChainedStreams) -> Trial:
-    return _changing("rehearsal", streams, streams.window_s, PARALLEL_TRACK, "1 second")
+    return _changing("rehearsal", streams, streams.window_s, MOVING_STATE, "1 second")
 
 
 def usual_ms(outcome: Outcome, change: PlanChange) -> float:
@@ -171,7 +171,7 @@ def _draw_lengths(which: LengthSet, axes: Axes, outcomes: Mapping[str, Outcome])
         axes.plot(values, which.lengths_s(outcomes, way), ".-", label=way)
     theirs = [2 * streams.window_s for streams in which.streams.values()]
     axes.plot(values, theirs, ":", color="0.5", label="2 W, the paper's parallel track")
-    axes.set_yscale("log")
+    axes.set_ylim(bottom=0)
     axes.set_title(which.name, fontsize=10)
     axes.set_xlabel(f"{which.varies}, {which.unit}")
     axes.set_ylabel("seconds of a change")

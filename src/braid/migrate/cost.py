@@ -2,7 +2,8 @@
 
 Moving state makes the states that do not go over. A join renews what it makes as often as its
 members' windows pass; so to make all of it once, it has as much to do as in the time between
-two renewals. Along the parallel track the old plan runs on for a window.
+two renewals. What is fed comes through a shuffle besides. Along the parallel track the old plan
+runs on for a window.
 
 These are Equations 12.1 to 12.5 of Zhu's dissertation, for the engine's costs: the price of a
 search and of its matches takes the place of that of looking at all pairs.
@@ -38,6 +39,8 @@ def cost_of_change(start: Start, graph: JoinGraph, model: CostModel) -> float:
     sizes = estimator.sizes
     made = [_bits(rounds.states[state].relation.streams) for state in start.fresh]
     cost = sum(model.keep(sizes.rows(streams)) for streams in made)
+    if rounds.fed:
+        cost += sum(model.send(sizes.rows(streams)) for streams in made)
     for join in joins(rounds.trees[-1]):
         streams = _bits(leaves(join))
         if streams in made:

@@ -27,7 +27,8 @@ class JoinGraph:
 
     Selectivities multiply, as if predicates were independent. Those between streams of one
     equi-join key are not: whoever equals two equals the third. Each of `keys` names such
-    streams.
+    streams. The engine keeps rows by keys and sends them from one to the next, so models of its
+    costs want all keys there are.
 
     With `row_bytes`, the memory of a plan is in bytes, and a joined row has those of all its
     members. Without, it is in rows, however many members they have.

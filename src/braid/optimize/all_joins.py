@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.optimize.arrangement import arrange
+
 if TYPE_CHECKING:
     from braid.optimize.cost_model import CostModel
     from braid.optimize.estimate import Estimator
@@ -70,8 +72,8 @@ def price_joins(estimator: Estimator) -> list[PricedJoins]:
     for unsorted in all_inputs(len(estimator.graph.streams)):
         inputs = unsorted[np.argsort(unsorted.sum(axis=1), kind="stable")]
         chunks = range(0, len(inputs), _LINES)
-        cpu = np.concatenate([tables.cpu(inputs[at : at + _LINES]) for at in chunks])
-        memory = tables.memory[inputs].sum(axis=1)
+        costs = [tables.costs(inputs[at : at + _LINES]) for at in chunks]
+        cpu, memory = (np.concatenate(each) for each in zip(*costs, strict=True))
         priced.append(PricedJoins(inputs.sum(axis=1), inputs, cpu, memory))
     return priced
 
@@ -87,16 +89,20 @@ class _Tables:
         self.memory = np.array([0.0, *(estimator.memory(each) for each in sets[1:])])
         self.neighbours = np.array([sizes.neighbours(each) for each in sets])
         self.turnover = np.array([sizes.turnover(each) for each in sets])
-        self.keep = self.model.keep(self.rows * self.turnover)
+        self.arrivals = self.rows * self.turnover
+        self.keys = estimator.keys
 
-    def cpu(self, inputs: Sets) -> Costs:
-        """The shares of some joins: keeping their inputs' rows, and the probes."""
-        between = self._rows_between(inputs)
-        rows = (self.turnover[inputs] * (self.rows[inputs] + between)).sum(axis=1)
-        results = self.rows[inputs.sum(axis=1)]
-        matches = (self.turnover[inputs] * (between + results[:, None])).sum(axis=1)
-        cpu: Costs = self.keep[inputs].sum(axis=1) + self.model.probe(rows, matches)
-        return cpu
+    def costs(self, inputs: Sets) -> tuple[Costs, Costs]:
+        """The shares of some joins in CPU and memory."""
+        arranged, arrivals = arrange(self.keys, inputs), self.arrivals[inputs]
+        between = (self.turnover[inputs] * self._rows_between(inputs)).sum(axis=1)
+        results = self.turnover[inputs].sum(axis=1) * self.rows[inputs.sum(axis=1)]
+        # What is impossible costs infinity anyway.
+        halves = np.where(arranged.parted & np.isfinite(between), between, 0.0)
+        sent = (arranged.sent * arrivals).sum(axis=1) + halves
+        cpu: Costs = self.model.keep((arranged.kept * arrivals).sum(axis=1))
+        cpu = cpu + self.model.probe(arrivals.sum(axis=1) + between, between + results)
+        return cpu + self.model.send(sent), (arranged.kept * self.memory[inputs]).sum(axis=1)
 
     def _rows_between(self, inputs: Sets) -> Costs:
         """As in `best_orders`, but for many joins: what each input makes by its best order."""

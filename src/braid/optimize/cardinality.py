@@ -43,6 +43,8 @@ class Cardinalities:
     * `row_bytes(streams)`: the size of a row of their join; 1 if the graph does not know
     * `neighbours(streams)`: all that have a predicate with some of these, which may be among
       them
+
+    And `keys` are the streams that each key of the graph connects.
     """
 
     def __init__(self, graph: JoinGraph) -> None:
@@ -60,15 +62,19 @@ class Cardinalities:
             _set_of([n for n, other in enumerate(names) if graph.are_joined(one, other)])
             for one in names
         ]
-        self._keys = [_set_of([names.index(name) for name in key]) for key in graph.keys]
+        self.keys = [_set_of([names.index(name) for name in key]) for key in graph.keys]
         # Asked millions of times: the cache's own function is quicker than one around it.
         self._independent_rows = cache(self._find_independent_rows)
         self._within_key = cache(self._find_within_key)
-        self.rows = cache(self._find_rows) if self._keys else self._independent_rows
+        self.rows = cache(self._find_rows) if self.keys else self._independent_rows
         self.turnover = cache(self._find_turnover)
         self.window = cache(self._find_window)
         self.row_bytes = cache(self._find_row_bytes)
         self.neighbours = cache(self._find_neighbours)
+
+    def arrivals(self, streams: Streams) -> float:
+        """How many rows of a join of some streams come per unit of time."""
+        return self.rows(streams) * self.turnover(streams)
 
     def growth(self, known: Streams, found: Streams) -> float:
         """How many rows of `found` join one row of `known`, on average."""
@@ -77,7 +83,7 @@ class Cardinalities:
 
     def _find_rows(self, streams: Streams) -> float:
         rows = self._independent_rows(streams)
-        for key in self._keys:
+        for key in self.keys:
             rows *= self._within_key(streams & key)
         return rows
 
@@ -105,7 +111,7 @@ class Cardinalities:
         number = streams.bit_length() - 1
         rest = streams ^ (1 << number)
         keyed = 0
-        for key in self._keys:
+        for key in self.keys:
             keyed |= key if key >> number & 1 else 0
         pairs = self._pairs[number]
         rows = self._independent_rows(rest) * self._single[number]

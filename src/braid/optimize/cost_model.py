@@ -11,7 +11,7 @@ the best order of a join's probes is the one that makes the fewest rows on the w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,13 @@ Amount = TypeVar("Amount", float, NDArray[np.float64])
 
 
 class CostModel(Protocol):
-    """The costs of rows that come into a join; never less than 0."""
+    """The costs of rows that come into a join; never less than 0.
+
+    A model that is `by_key` keeps and sends rows as `braid.optimize.arrangement` has it; under
+    any other, each input of a join is kept once, and sending is free.
+    """
+
+    by_key: ClassVar[bool]
 
     def keep(self, rows: Amount, /) -> Amount:
         """The cost of inserting rows into a state, and of purging them in their time."""
@@ -37,6 +43,10 @@ class CostModel(Protocol):
 
     def probe(self, rows: Amount, matches: Amount, /) -> Amount:
         """The cost of rows that probe, and find so many matches in all; linear in both."""
+        ...
+
+    def send(self, rows: Amount, /) -> Amount:
+        """The cost of rows that go on to another place, by another key."""
         ...
 
     def held(self, rows: float, arrivals: float, window: float, /) -> float:
@@ -55,6 +65,8 @@ class NestedLoops:
     others costs nothing here, whatever the name promises.
     """
 
+    by_key: ClassVar[bool] = False
+
     insert: float = 1.0
     delete: float = 1.0
     join: float = 1.0
@@ -70,6 +82,10 @@ class NestedLoops:
     def probe(self, rows: Amount, matches: Amount, /) -> Amount:
         """C_j for each match."""
         return matches * self.join
+
+    def send(self, rows: Amount, /) -> Amount:
+        """Nothing: all is in one place."""
+        return 0 * rows
 
     def held(self, rows: float, arrivals: float, window: float, /) -> float:
         """A row is purged when the first of its members leaves its window."""
@@ -88,10 +104,13 @@ class IndexProbes:
     about the time between two batches, in the graph's unit.
     """
 
+    by_key: ClassVar[bool] = True
+
     insert: float = 1.0
     purge: float = 1.0
     search: float = 1.0
     match: float = 1.0
+    shuffle: float = 1.0
     lag: float = 0.0
 
     def __post_init__(self) -> None:
@@ -105,6 +124,10 @@ class IndexProbes:
     def probe(self, rows: Amount, matches: Amount, /) -> Amount:
         """A search for each row that probes, and what each match costs."""
         return rows * self.search + matches * self.match
+
+    def send(self, rows: Amount, /) -> Amount:
+        """A shuffle of each row."""
+        return rows * self.shuffle
 
     def held(self, rows: float, arrivals: float, window: float, /) -> float:
         """All that arrives until it is dropped."""

@@ -1,16 +1,23 @@
 """What plans over one graph cost; every optimizer builds its plans from these parts.
 
 CPU is that of one unit of time: each input of a join keeps its new rows in a state, and probes
-the others' states with them. Memory is the size of all states. Both are sums over the joins of
-a tree, and a join's share depends only on which streams its inputs hold, not on how these were
-joined. That is what lets parts of plans be compared on their own.
+the others' states with them. Under a model that goes by keys there may be several states of it,
+and rows are sent from one place to the next. Memory is the size of all states.
+
+Both are sums over the joins of a tree, and a join's share depends only on which streams its
+inputs hold, not on how these were joined. That is what lets parts of plans be compared on their
+own.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import mul
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from braid.optimize.arrangement import Arrangement, arrange
 from braid.optimize.cardinality import Cardinalities, Streams, members
 from braid.optimize.cost_model import CostModel, NestedLoops
 from braid.optimize.mjoin_ordering import order_inputs
@@ -65,6 +72,7 @@ class Estimator:
         self.graph, self.model = graph, NestedLoops() if model is None else model
         self.cartesian = cartesian
         self.sizes = Cardinalities(graph)
+        self.keys = self.sizes.keys if self.model.by_key else []
         self._orderer = orderer
         self._ordered: dict[tuple[Streams, ...], Ordered] = {}
         self._kept: dict[Streams, float] = {}
@@ -83,29 +91,46 @@ class Estimator:
         """The join of some parts, with its probes ordered."""
         inputs = tuple(sorted(inputs, key=lambda part: part.streams))
         streams = tuple(part.streams for part in inputs)
-        probes = self.ordered(streams)
-        cpu, memory, everything = self.model.probe(probes.rows, probes.matches), 0.0, 0
-        for part in inputs:
-            cpu += part.cpu + self.keep(part.streams)
-            memory += part.memory + self.memory(part.streams)
-            everything |= part.streams
-        return Part(everything, inputs, cpu, memory)
+        cpu = self.own_cpu(streams) + sum(part.cpu for part in inputs)
+        memory = self.own_memory(streams) + sum(part.memory for part in inputs)
+        return Part(sum(streams), inputs, cpu, memory)
+
+    def own_cpu(self, inputs: tuple[Streams, ...]) -> float:
+        """The share of a join itself in the CPU."""
+        probes = self.ordered(inputs)
+        cpu = self.model.probe(probes.rows, probes.matches)
+        if not self.keys:
+            return cpu + sum(map(self.keep, inputs))
+        arranged = self._arranged(inputs)
+        arrivals = np.array([self.sizes.arrivals(each) for each in inputs])
+        between = probes.rows - arrivals.sum()
+        sent = arranged.sent[0] @ arrivals + (between if arranged.parted[0] else 0.0)
+        kept = sum(map(mul, arranged.kept[0], map(self.keep, inputs)))
+        return float(cpu + kept + self.model.send(sent))
+
+    def own_memory(self, inputs: tuple[Streams, ...]) -> float:
+        """What the states of a join's inputs take."""
+        memory = map(self.memory, inputs)
+        if not self.keys:
+            return sum(memory)
+        return float(sum(map(mul, self._arranged(inputs).kept[0], memory)))
+
+    def _arranged(self, inputs: tuple[Streams, ...]) -> Arrangement:
+        return arrange(self.keys, np.array([inputs]))
 
     def keep(self, streams: Streams) -> float:
-        """What it costs to keep the state of a part."""
+        """What it costs to keep a state of a part."""
         found = self._kept.get(streams)
         if found is None:
-            rows = self.sizes.rows(streams) * self.sizes.turnover(streams)
-            found = self._kept[streams] = self.model.keep(rows)
+            found = self._kept[streams] = self.model.keep(self.sizes.arrivals(streams))
         return found
 
     def memory(self, streams: Streams) -> float:
-        """What the state of a part takes: bytes if the graph knows them, else rows."""
+        """What a state of a part takes: bytes if the graph knows them, else rows."""
         found = self._memory.get(streams)
         if found is None:
             sizes, rows = self.sizes, self.sizes.rows(streams)
-            arrivals = rows * sizes.turnover(streams)
-            held = self.model.held(rows, arrivals, sizes.window(streams))
+            held = self.model.held(rows, sizes.arrivals(streams), sizes.window(streams))
             found = self._memory[streams] = held * sizes.row_bytes(streams)
         return found
 

@@ -28,7 +28,9 @@ def remove_states(estimator: Estimator, tree: Part) -> Iterator[Part]:
 def _ratio(tree: Part, smaller: Part) -> float:
     """The CPU that a dissolved join costs, for each unit of memory that it frees."""
     increase, freed = smaller.cpu - tree.cpu, tree.memory - smaller.memory
-    return increase / freed if freed else math.copysign(math.inf, increase)
+    if freed > 0:
+        return increase / freed
+    return -math.inf if increase < 0 == freed else math.inf
 
 
 def dissolve_each(estimator: Estimator, tree: Part) -> Iterator[Part]:

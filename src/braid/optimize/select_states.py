@@ -24,7 +24,8 @@ def select_states(estimator: Estimator, memory: float) -> Iterator[Part]:
     """The m-way join of all streams, then ever quicker trees that fit into the memory.
 
     A pair whose state does not fit, or would save no CPU, is passed over; without any other, it
-    is over. Nothing fits if the m-way join does not, as it has the least memory of all trees.
+    is over. Where every input is kept once, nothing fits if the m-way join does not, as it has
+    the least memory of all trees.
     """
     current = estimator.join(estimator.leaves())
     yield current
@@ -39,14 +40,24 @@ def select_states(estimator: Estimator, memory: float) -> Iterator[Part]:
 def _improved(estimator: Estimator, current: Part, memory: float) -> Part | None:
     """The tree with the first pair joined that fits and saves CPU, if there is one."""
     for one, other in _candidates(estimator, current):
-        state = estimator.memory(one.streams | other.streams)
-        if current.memory + state > memory:
-            continue  # before the orders are looked for, which takes long
         others = [part for part in current.inputs if part is not one and part is not other]
+        if _memory_with(estimator, current, others, (one, other)) > memory:
+            continue  # before the orders are looked for, which takes long
         tree = estimator.join([*others, estimator.join([one, other])])
         if tree.cpu < current.cpu:
             return _merged(estimator, tree, others, (one, other))
     return None
+
+
+def _memory_with(estimator: Estimator, current: Part, others: list[Part], pair: Pair) -> float:
+    """The memory of a tree once a pair of its inputs is joined."""
+    one, other = (part.streams for part in pair)
+    if not estimator.keys:  # asked for very often
+        return current.memory + estimator.memory(one | other)
+    left = tuple(part.streams for part in others)
+    before = estimator.own_memory((*left, one, other))
+    after = estimator.own_memory((*left, one | other)) + estimator.own_memory((one, other))
+    return current.memory - before + after
 
 
 def _merged(estimator: Estimator, tree: Part, others: list[Part], pair: Pair) -> Part:

@@ -1,13 +1,13 @@
 """What a join's operations cost on this machine, in seconds of one core.
 
 Measured is what workers do with every row: sort it into a run, merge runs, drop it from a run
-that is rewritten, search runs for matches, and fetch these. What Spark does around that is left
-out. It is the same for all plans but for the shuffles between rounds, of which a join graph
-knows nothing.
+that is rewritten, search runs for matches, and fetch these; and what Spark does to send it from
+one worker to the next. What else Spark does is the same for all plans.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -35,9 +35,23 @@ _WINDOW_US = 10_000_000
 _VALUE = 2  # the place of a column behind hash and time
 
 
+def measure_costs(*, several_keys: bool) -> IndexProbes:
+    """The costs of inserting, purging, searching, matching and shuffling a row.
+
+    Where there are not several keys nothing is shuffled between joins, and Spark is not needed
+    to find out what it would cost.
+    """
+    costs = measure_operations()
+    if not several_keys:
+        return costs
+    from braid.runtime.calibrate_shuffle import measure_shuffle  # needs Spark
+
+    return replace(costs, shuffle=measure_shuffle())
+
+
 @cache
-def measure_costs(rounds: int = 5) -> IndexProbes:
-    """The costs of inserting, purging, searching and matching a row.
+def measure_operations(rounds: int = 5) -> IndexProbes:
+    """The costs of what workers do, without shuffles.
 
     The quickest of several rounds counts, as others may use the machine at the same time. They
     take a second or two, once in a process.
@@ -61,6 +75,7 @@ def measure_costs(rounds: int = 5) -> IndexProbes:
         purge=purging,
         search=searching,
         match=max(0.0, finding) / matches,
+        shuffle=0.0,
     )
 
 

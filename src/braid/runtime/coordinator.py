@@ -89,13 +89,20 @@ class Coordinator:
         """By which batches are evaluated now."""
         return self.migration.plan
 
-    def prepare(self, read: Read) -> Prepared:
-        """Plan the job of a batch with some rows; the batches ahead of it may still run.
+    def prepare_ahead(self, read: Read) -> Prepared:
+        """Plan the job of a batch while the one before it still runs."""
+        return self._prepare(read, *self.migration.after_next(self.commit))
+
+    def _prepare_now(self, read: Read) -> Prepared:
+        return self._prepare(read, self.commit, self.plan)
+
+    def _prepare(self, read: Read, commit: Commit, plan: JoinPlan) -> Prepared:
+        """Plan the job of a batch with some rows, from a record on.
 
         One Spark job: a split, a shuffle and a join per round; only reports come back.
         """
-        plan, moves = self.plan, self.relocation.unbegun
-        assignments = self.relocation.begun(self.commit, moves).assignments
+        moves = self.relocation.unbegun
+        assignments = self.relocation.begun(commit, moves).assignments
         rows = read(plan)
         quiet(rows.sparkSession, self.commit.workers)
         orders = self.checkpoint.orders / f"{uuid.uuid4().hex}.json"
@@ -129,7 +136,7 @@ class Coordinator:
         return self.anchor.pin(rows.selectExpr("*", f"{slot} AS slot"))
 
     def _without_rows(self, spark: SparkSession) -> Prepared:
-        return self.prepare(partial(no_rows, spark=spark))
+        return self._prepare_now(partial(no_rows, spark=spark))
 
     def on_source_batch(self, rows: DataFrame, number: int) -> None:
         """Take a batch that Spark brings through all steps.
@@ -144,7 +151,7 @@ class Coordinator:
             )
         if number > self.commit.source_batch:
             self._make_room(rows.sparkSession)
-            self._take(self.prepare(lambda _: rows), source_batch=number)
+            self._take(self._prepare_now(lambda _: rows), source_batch=number)
         # Of one that came again too: the crash may have been before what it closed was shown.
         self.close_moments(rows.sparkSession)
 
@@ -293,7 +300,7 @@ class Coordinator:
                 self.journal.add(BatchRetried(batch.number, reason))
                 # Run again, the same job would take up what earlier rounds have shuffled, and
                 # with it reports of files in the place that was staged for them then.
-                batch.job = self.prepare(batch.job.read)
+                batch.job = self._prepare_now(batch.job.read)
             else:
                 break
         reach("batch evaluated", batch.number)
@@ -301,8 +308,8 @@ class Coordinator:
     def _run_job(self, batch: _Batch) -> list[Report]:
         """Give the orders, and have the prepared job carried out."""
         job = batch.job
-        if job.plan is not self.plan or job.assignments != self.commit.assignments:
-            batch.job = self.prepare(job.read)
+        if job.plan != self.plan or job.assignments != self.commit.assignments:
+            batch.job = self._prepare_now(job.read)
         path = batch.job.orders
         Orders(
             commit=self.commit,

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from braid.join.plan import JoinPlan
     from braid.migrate import Start
+    from braid.model.query import Query
+    from braid.optimize.cost_model import IndexProbes
     from braid.runtime.observation import Observation
     from braid.state.commit import Commit
 
@@ -59,13 +61,14 @@ class Migration:
     _reason: str = field(default="", init=False)
     _usual_ms: float = field(default=0.0, init=False)
     _slices: Slices | None = field(default=None, init=False)
+    _foreseen_ms: float | None = field(default=None, init=False)
 
     def ask(self, wish: Wish) -> None:
         """Have the plan changed, once no other change is under way."""
         self.check_may_change()
         require_known("way to change a plan", wish.way, WAYS)
         if wish.way == AUTO:
-            measure_costs()  # by who asks, and not between two batches
+            _costs_of(self.plan.query)  # by who asks, and not between two batches
         aliases = [stream.alias for stream in self.plan.query.streams]
         text = show_shape(read_shape(self.plan.query, wish.plan), aliases)
         strangers = sorted(set(wish.workers) - set(range(self.workers)))
@@ -106,6 +109,16 @@ class Migration:
         due = (wish for wish in self._wishes if wish.batch <= commit.batch + 1)
         return next(due, None)
 
+    def after_next(self, commit: Commit) -> tuple[Commit, JoinPlan]:
+        """What the batch after the next one will start from, as far as that can be told now.
+
+        Only the plan and the places of groups count of it.
+        """
+        change = commit.change
+        if change is None or not change.fills or change.filling < self.plan.groups:
+            return commit, self.plan
+        return ended(commit, self.plan)
+
     def after(
         self, commit: Commit, elapsed_ms: float, observation: Observation
     ) -> Iterator[Commit | Migrated]:
@@ -137,7 +150,8 @@ class Migration:
         seconds = _foreseen(possible, observation) if wish.way == AUTO else {}
         start = min(possible, key=lambda each: seconds.get(each.way, 0.0))
         self.plan, self._reason = start.both, wish.reason
-        self._slices = None
+        self._slices, taken_s = None, seconds.get(start.way)
+        self._foreseen_ms = None if taken_s is None else 1000 * taken_s / self.workers
         numbers = {"states_made": float(len(start.fresh))}
         numbers |= {f"{way.value}_s": taken for way, taken in seconds.items()}
         yield self._step(start.commit, "start", numbers)
@@ -164,7 +178,9 @@ class Migration:
         if not commit.change.fills:
             return commit
         if self._slices is None:
-            self._slices = Slices.of(self.plan.groups, self.pause_ms, self._usual_ms)
+            self._slices = Slices.of(
+                self.plan.groups, self.pause_ms, self._usual_ms, self._foreseen_ms
+            )
         filling = min(self.plan.groups, commit.change.filled + round(self._slices.groups))
         return replace(commit, change=replace(commit.change, filling=filling))
 
@@ -194,10 +210,14 @@ class Migration:
 def _foreseen(starts: Sequence[Start], observation: Observation) -> dict[Way, float]:
     """What each way would cost, in seconds of one core, as far as streams are known."""
     graph = observation.graph
-    if graph is None or len(starts) == 1:
+    if graph is None:
         return {}
-    costs = measure_costs()
+    costs = _costs_of(observation.query)
     return {start.way: cost_of_change(start, graph, costs) for start in starts}
+
+
+def _costs_of(query: Query) -> IndexProbes:
+    return measure_costs(several_keys=len(query.keys) > 1)
 
 
 def parse_wish(text: str, way: str) -> Wish:

@@ -132,7 +132,7 @@ def replanning_of(
             hint="leave the optimizer off, or give every stream a window [RANGE …]",
         )
     memory = math.inf if memory_bytes is None else memory_bytes
-    costs = measure_costs()
+    costs = measure_costs(several_keys=len(plan.query.keys) > 1)
     return Replanning(
         Advisor(
             trigger=chosen,

@@ -201,7 +201,7 @@ class FolderFeed:
         return taken, ahead.submit(self._prepare, taken)
 
     def _prepare(self, taken: Mapping[str, list[str]]) -> Prepared:
-        return self._coordinator.prepare(partial(self._read, taken))
+        return self._coordinator.prepare_ahead(partial(self._read, taken))
 
     def wait(self, timeout_s: float | None) -> bool:
         """Wait for the thread; a failure in it is raised here."""

@@ -48,6 +48,8 @@ class Sampling:
     ) -> None:
         """Note what was found beside a batch, and look among its own `rows`, to be `read`."""
         if self._under_way is not None:
+            if not self._under_way.done():
+                return
             # A sample that fails is none; batches that fail say so themselves.
             if self._under_way.exception() is None:
                 for pair, selectivity in self._under_way.result().items():

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-_FIRST = 1 / 16  # of the groups, as nobody knows how long they take
+_FIRST = 1 / 16  # of the groups, if nobody knows how long they take
+_CAUTION = 4.0  # times longer than foreseen they may well take
 _MOST_GROWTH = 4.0
 
 
@@ -25,9 +26,14 @@ class Slices:
     _seen: list[tuple[float, float]] = field(default_factory=list, init=False)
 
     @classmethod
-    def of(cls, groups: int, pause_ms: float, usual_ms: float) -> Slices:
-        """Of so many groups in all."""
-        return cls(pause_ms, usual_ms, max(1.0, groups * _FIRST))
+    def of(
+        cls, groups: int, pause_ms: float, usual_ms: float, foreseen_ms: float | None = None
+    ) -> Slices:
+        """Of so many groups, and what all of them are foreseen to take."""
+        first = _FIRST
+        if foreseen_ms is not None:
+            first = min(1.0, pause_ms / max(1.0, _CAUTION * foreseen_ms))
+        return cls(pause_ms, usual_ms, max(1.0, groups * first))
 
     def learn(self, elapsed_ms: float) -> None:
         """A batch that filled its groups has taken so long; how many will the next one fill?"""

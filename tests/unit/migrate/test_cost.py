@@ -15,7 +15,7 @@ RATES = {"a": 10.0, "b": 20.0, "c": 30.0, "d": 40.0}
 AB, BC, CD = 0.1, 0.05, 0.02
 GRAPH = JoinGraph(RATES, {("a", "b"): AB, ("b", "c"): BC, ("c", "d"): CD}, float(WINDOW))
 OLD = "(((a b) c) d)"
-COSTS = IndexProbes(insert=2.0, purge=0.0, search=0.0, match=3.0)
+COSTS = IndexProbes(insert=2.0, purge=0.0, search=0.0, match=3.0, shuffle=0.0)
 
 
 def start(new: str, way: Way) -> Start:
@@ -41,10 +41,19 @@ def test_moving_state_costs_what_making_the_missing_states_does() -> None:
 
 def test_searching_costs_each_row_that_probes_for_them() -> None:
     change = start("((a (b c)) d)", Way.MOVING_STATE)
-    searching = IndexProbes(insert=0.0, purge=0.0, search=1.0, match=0.0)
+    searching = IndexProbes(insert=0.0, purge=0.0, search=1.0, match=0.0, shuffle=0.0)
     renewed = WINDOW / 2  # b with c; what a makes of these, both trees have
     expected = renewed * (RATES["b"] + RATES["c"])
     assert cost_of_change(change, GRAPH, searching) == pytest.approx(expected)
+
+
+def test_what_is_fed_is_shuffled_before_it_is_kept() -> None:
+    change = start("(a (b (c d)))", Way.MOVING_STATE)
+    inserting = IndexProbes(insert=1.0, purge=0.0, search=0.0, match=0.0, shuffle=0.0)
+    both = IndexProbes(insert=1.0, purge=0.0, search=0.0, match=0.0, shuffle=1.0)
+    kept = cost_of_change(change, GRAPH, inserting)
+    assert kept > 0
+    assert cost_of_change(change, GRAPH, both) == pytest.approx(2 * kept)
 
 
 def test_the_parallel_track_costs_a_window_of_the_old_plan() -> None:

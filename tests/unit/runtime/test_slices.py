@@ -9,6 +9,14 @@ from braid.runtime.slices import Slices
 GROUPS, PAUSE_MS, USUAL_MS = 256, 500.0, 300.0
 
 
+def test_what_is_foreseen_to_fit_into_the_pause_is_filled_at_once() -> None:
+    first = [
+        Slices.of(GROUPS, PAUSE_MS, USUAL_MS, foreseen_ms).groups
+        for foreseen_ms in (None, 10.0, 250.0, 100_000.0)
+    ]
+    assert first == [GROUPS / 16, GROUPS, GROUPS / 2, 1.0]
+
+
 @pytest.mark.parametrize("both_trees_ms", [0.0, 400.0, 800.0])
 @pytest.mark.parametrize("group_ms", [1.0, 10.0])
 def test_filling_goes_on_though_two_trees_take_longer_than_one(
