@@ -22,8 +22,9 @@ from braid.join.moves import begin_move
 from braid.join.outcome import commit_before_first, next_commit
 from braid.join.outgoing import hashed_slots
 from braid.join.report import Report
+from braid.join.step import make_step
 from braid.join.wire import NULL_KEY, NULL_TIME, REPORT, TAG_BITS, TAGS
-from braid.join.worker import evaluate, make_step
+from braid.join.worker import evaluate
 from braid.migrate import begun, ended, is_over, resumed
 from braid.state.checkpoint import Checkpoint, Identity
 from braid.state.moving import installed, reactivated, settled

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import braid
 from braid.events import Migrated
 from braid.model.errors import BraidError
 from braid.plan.tree import all_trees, show_tree
@@ -17,7 +16,6 @@ from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN
 from tests.spark.hostile import Hostile
 from tests.spark.kill_workloads import GROUPS, ONE_KEY, STREAMS, TREE
 from tests.spark.test_overflow import FILES, Place
-from tests.spark.test_streaming import PAIRS, Folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -173,15 +171,18 @@ def test_workers_may_have_plans_of_their_own(spark: SparkSession, tmp_path: Path
         place.run(workers=3, migrate_at=["7@3:(a b c)"])
 
 
-def test_the_plan_of_frames_does_not_change(spark: SparkSession, tmp_path: Path) -> None:
-    a, b = Folder(tmp_path / "a"), Folder(tmp_path / "b")
-    query = braid.query(PAIRS, event_time="ts", a=a.stream(spark), b=b.stream(spark))
-    place = {"checkpoint": tmp_path / "checkpoint", "sink": braid.sinks.memory()}
-    with pytest.raises(BraidError, match="streaming DataFrames"):
-        query.start(**place, migrate_at=["2:(b a)"])
-    with pytest.raises(BraidError, match="streaming DataFrames"):
-        query.start(**place, optimizer="mjoin-init")
-    run = query.start(**place)
-    with pytest.raises(BraidError, match="streaming DataFrames"):
-        run.migrate("(b a)")
-    run.stop()
+@pytest.mark.parametrize("way", ["moving-state", "parallel-track"])
+@pytest.mark.parametrize("workload", [ONE_KEY, TREE, GROUPS], ids=lambda w: w.name)
+def test_plans_over_streaming_dataframes_change_as_well(
+    spark: SparkSession, tmp_path: Path, workload: Workload, way: str
+) -> None:
+    place = Place(tmp_path, replace(workload, plan="(a b c)"), frames=spark)
+    place.arrive(range(4))
+    how = {"migration": way, "migration_pause": "1 minute"}
+    events = place.run(workers=2, migrate_at=["1:((a b) c)"], **how)
+    assert steps(events)[0] == ("start", "((a b) c)")
+    place.workload = workload  # without a plan: Spark goes on by the one that it came to
+    place.arrive(range(4, FILES))
+    events = place.run(workers=3, migrate_at=["5:(a (b c))"], **how)
+    assert next(e for e in events if e["event"] == "started")["plan"].endswith("((a b) c)")
+    place.check()

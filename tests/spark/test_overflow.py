@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql.pandas.types import from_arrow_schema
 
 import braid
 from braid.adapt.choose import ORDERS
@@ -17,7 +18,15 @@ from braid.model.errors import BraidError
 from braid.runtime.task import MEMORY_ROOT, local_folder
 from tests.oracle.answers import counted
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN
-from tests.spark.kill_workloads import GROUPS, LATENESS_S, ONE_KEY, STREAMS, TREE, Input
+from tests.spark.kill_workloads import (
+    GROUPS,
+    LATENESS_S,
+    ONE_KEY,
+    SCHEMA,
+    STREAMS,
+    TREE,
+    Input,
+)
 from tests.unit.state.making import small_disk
 
 if TYPE_CHECKING:
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from braid.runtime.query import Stream
     from tests.spark.kill_workloads import Workload
 
 pytestmark = pytest.mark.spark
@@ -33,10 +43,19 @@ FILES = 7
 
 
 class Place:
-    """A workload's input as folders of files, and runs on it."""
+    """A workload's input as folders of files, and runs on it.
 
-    def __init__(self, folder: Path, workload: Workload, rows: int = 300) -> None:
-        self.folder, self.workload = folder, workload
+    With `frames`, a Spark session, they are read as streaming DataFrames.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        workload: Workload,
+        rows: int = 300,
+        frames: SparkSession | None = None,
+    ) -> None:
+        self.folder, self.workload, self.frames = folder, workload, frames
         self.input = Input(seed=11, batches=FILES, rows=rows)
         for stream in STREAMS:
             (folder / stream).mkdir(parents=True)
@@ -46,19 +65,27 @@ class Place:
             for number in files:
                 path = self.folder / stream / f"{number:04}.parquet"
                 pq.write_table(self.input.table(stream, number), path)
+                os.utime(path, (1e9 + number, 1e9 + number))  # by which Spark sorts them
+
+    def stream(self, name: str) -> Stream:
+        if self.frames is None:
+            return braid.files(self.folder / name)
+        reader = self.frames.readStream.schema(from_arrow_schema(SCHEMA))
+        return reader.option("maxFilesPerTrigger", 1).parquet(str(self.folder / name))
 
     def start(self, **options: Any) -> braid.Run:
         query = braid.query(
             self.workload.query,
             event_time="ts",
             lateness=f"{LATENESS_S} seconds",
-            **{stream: braid.files(self.folder / stream) for stream in STREAMS},
+            **{stream: self.stream(stream) for stream in STREAMS},
         )
         return query.start(
             checkpoint=self.folder / "checkpoint",
             sink=braid.sinks.parquet(self.folder / "out"),
             groups=32,
             plan=self.workload.plan,
+            available_now=True,
             **options,
         )
 

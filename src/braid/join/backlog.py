@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from braid.join.worker import Step
+    from braid.join.step import Step
     from braid.state.log import LogFile
 
 _LEAST_SECTION = 100  # rows; what is let go is let go a section at a time

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from braid.join.arrivals import Arrivals
-    from braid.join.worker import Step
+    from braid.join.step import Step
     from braid.plan.rounds import Port
     from braid.state.runs import Ladder
     from braid.state.store import OpenRun, RunStore

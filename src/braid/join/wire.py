@@ -154,10 +154,10 @@ def _layout(
         known = {*recovered, Column(stream, event_time)}
         columns = tuple(column for column in relation.columns if column not in known)
     kinds = tuple(pa.int64() if column == UNTIL else types[column] for column in columns)
-    return Layout(columns, kinds, _take_slots(slots, kinds), recovered)
+    return Layout(columns, kinds, take_slots(slots, kinds), recovered)
 
 
-def _take_slots(slots: list[pa.DataType], types: Iterable[pa.DataType]) -> tuple[int, ...]:
+def take_slots(slots: list[pa.DataType], types: Iterable[pa.DataType]) -> tuple[int, ...]:
     """One free slot of the right type for each column, adding slots where there is none."""
     taken: list[int] = []
     for kind in types:

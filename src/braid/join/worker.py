@@ -11,7 +11,6 @@ import json
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from braid.join.arrivals import Arrivals, newer, receive
+from braid.join.changing import Changing
 from braid.join.grouping import closing_results, combine, partial_aggregates
 from braid.join.held import Held
 from braid.join.history import remembered, touched_rows, with_deadlines
@@ -37,108 +37,19 @@ from braid.state.upkeep import alive
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from braid.join.chores import Chores
     from braid.join.owed import StateRows
-    from braid.join.plan import JoinPlan
     from braid.join.probe import Partial
+    from braid.join.step import Step
     from braid.join.wire import Wire
     from braid.model.query import History
     from braid.plan.rounds import Port, Round, Segment, State
     from braid.plan.rounds import Step as Probe
-    from braid.state.change import Change
-    from braid.state.commit import Commit, Part
-    from braid.state.generation import Generation
-    from braid.state.move import Move, Waiting
-    from braid.state.runs import Hashes, Ladder, Ranges, Run
+    from braid.state.commit import Part
+    from braid.state.runs import Hashes, Run
     from braid.state.store import RunStore
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What one worker is asked to do with its rows of one round of a batch.
-
-    Moments up to `closed_us` have been dealt with; those up to `closing_us` are to be, if the
-    query waits for moments to be complete. No row comes to this round from below `low_us`, and
-    those that none above `purged_us` can reach are gone from its states: if it `lags`, a batch
-    later than they could be, for results may be owed. By space, `paused` are the groups whose
-    rows must wait, `leaving` those to be taken out of the states. `files` are to be kept. Of a
-    plan that has two trees, `change` says what each is there for.
-    """
-
-    plan: JoinPlan
-    batch: int
-    round: int
-    worker: int
-    watermark_us: int | None
-    low_us: int | None
-    purged_us: int | None
-    newest_us: tuple[int | None, ...]
-    closed_us: int | None
-    closing_us: int | None
-    ladders: tuple[Ladder, ...]
-    generations: tuple[Generation, ...]
-    waiting: tuple[Waiting, ...]
-    paused: Mapping[int, Ranges]
-    leaving: Mapping[int, Ranges]
-    lags: bool
-    change: Change | None
-    files: set[str]
-    chores: Chores
-    results: Path
-    late: Path | None
-    host: str = ""
-
-
-def make_step(
-    plan: JoinPlan,
-    commit: Commit,
-    *,
-    number: int,
-    worker: int,
-    closing_us: int | None,
-    chores: Chores,
-    results: Path,
-    late: Path | None,
-    host: str = "",
-) -> Step:
-    """What a worker does in a round of the batch that follows a commit."""
-    leaving = (m for m in commit.moves if m.runs is None and m.sender == worker)
-    return Step(
-        plan=plan,
-        batch=commit.batch + 1,
-        round=number,
-        worker=worker,
-        watermark_us=commit.watermark_us,
-        low_us=plan.low_us(commit, number),
-        purged_us=commit.purged_us[number],
-        newest_us=commit.newest_us,
-        closed_us=commit.closed_us,
-        closing_us=closing_us,
-        ladders=commit.ladders[worker],
-        generations=commit.generations[worker],
-        waiting=commit.waiting[worker],
-        paused=_ranges(commit.moves),
-        leaving=_ranges(leaving),
-        lags=chores.defers or chores.may_wait or commit.owes or any(commit.generations),
-        change=commit.change,
-        files=commit.files(worker),
-        chores=chores,
-        results=results,
-        late=late,
-        host=host,
-    )
-
-
-def _ranges(moves: Iterable[Move]) -> dict[int, Ranges]:
-    """The groups that move, by space."""
-    found: dict[int, Ranges] = {}
-    for move in moves:
-        found[move.space] = (*found.get(move.space, ()), *move.groups)
-    return found
 
 
 def evaluate(
@@ -179,6 +90,7 @@ class _Work:
         is_last = step.round == len(rounds.rounds) - 1
         self.following = None if is_last else rounds.rounds[step.round + 1]
         self.token = f"{step.batch}-{step.round}-{step.worker}-{os.urandom(4).hex()}"
+        self.changing = None if step.change is None else Changing(self.plan, step.change)
         self.held = Held(step, stores, arrivals, self.token)
         self.edges: list[Edge] = []
         self.at_home: list[pa.Table] = []
@@ -308,21 +220,23 @@ class _Work:
 
     def _fill(self, overflow: Overflow) -> None:
         """Make what fresh states of the second tree lack, for some groups."""
-        change = self.step.change
-        if change is None or not change.fresh or change.filling <= change.filled:
+        changing = self.changing
+        if changing is None or not changing.change.fresh:
             return
-        groups = self._filling(change, overflow.space)
+        groups = changing.filling(self.stores[overflow.space].ownership.owned)
+        if not groups.any():
+            return
         states, last = self.plan.rounds.states, len(self.plan.rounds.trees) - 1
         complete = [
             state
             for state in overflow.states
-            if states[state].tree == last and state not in change.fresh
+            if states[state].tree == last and not changing.is_fresh(state)
         ]
         # If every state is a generation of its own, they owe all that can be made of them.
         parts = [overflow.rows_of(state, groups) for state in complete]
         made: dict[int, list[pa.RecordBatch]] = {state: [] for state in overflow.states}
         for segment in self._first_segments(overflow.space):
-            if self.plan.rounds.made_into(segment.join) in change.fresh:
+            if changing.is_fresh(self.plan.rounds.made_into(segment.join)):
                 self._make(segment, parts, made)
         overflow.take_in(made)
         reach("states filled", self.step.batch, round_number=self.step.round)
@@ -333,28 +247,21 @@ class _Work:
         That is all there is of groups whose turn has come, and of those which had theirs, what
         has come since.
         """
-        change = self.step.change
+        changing = self.changing
         for number, target in self.round.fed:
-            assert change is not None, "only a plan that changes has a second tree"
+            assert changing is not None, "only a plan that changes has a second tree"
             port, state = self.round.ports[number], self._kept_in(number)
-            groups = self._filling(change, port.space)
+            groups = changing.filling(self.stores[port.space].ownership.owned)
             kept = (of_groups(pair.rows, groups) for pair in self.held.open(state))
             living = [alive(rows, self.held.horizon(state)) for rows in kept]
-            done = np.arange(self.plan.groups) < change.filling
             exact = self._wire.exact[port.space]
-            for rows in (*living, of_groups(self.rows[number], done)):
+            for rows in (*living, changing.complete(self.rows[number])):
                 cascade = Cascade(self.plan, exact, (self._origin(port, rows),), ())
                 for partial in cascade.run():
                     fetch = cascade.values(partial)
                     yield sent_partial(self._wire, self._next, target, partial, fetch)
             if groups.any():
                 reach("states filled", self.step.batch, round_number=self.step.round)
-
-    def _filling(self, change: Change, space: int) -> NDArray[np.bool_]:
-        """The groups of this worker that the batch makes complete."""
-        groups = self.stores[space].ownership.owned.copy()
-        groups[: change.filled] = groups[change.filling :] = False
-        return groups
 
     def _make(
         self,
@@ -440,7 +347,9 @@ class _Work:
         return self.following
 
     def _probe(self, segment: Segment) -> Iterator[pa.RecordBatch]:
-        port, rows = self.round.ports[segment.port], self._running(segment)
+        port, rows = self.round.ports[segment.port], self.rows[segment.port]
+        if self.changing is not None:
+            rows = self.changing.running(segment, rows)
         if not rows.num_rows:
             return
         hashes = hashes_of(rows)
@@ -453,36 +362,6 @@ class _Work:
         ):
             self.edges.append(Edge(segment.join, segment.origin, probe.state, asked, found))
 
-    def _running(self, segment: Segment) -> pa.RecordBatch:
-        """The rows that run through a segment: not all do, while the plan changes.
-
-        The last join of the tree that is not complete yet has nobody to work for. Its fresh
-        states get what new rows make of groups that are complete; of the others they get all
-        when those are filled. Where it is fed, only rows of complete groups come.
-        """
-        rows, change = self.rows[segment.port], self.step.change
-        if change is None or not change.fills:
-            return rows
-        if segment.join == self.plan.rounds.roots[-1]:
-            return rows.slice(0, 0)
-        if self.plan.rounds.made_into(segment.join) not in change.fresh:
-            return rows
-        complete = np.arange(self.plan.groups) < change.filling
-        return of_groups(rows, complete)
-
-    def _shown(self, segment: Segment, partial: Partial, *, is_final: bool) -> Partial:
-        """Of trees that all show results, each shows its own.
-
-        A deadline only falls as members come together: what the last need not show, it need not
-        make.
-        """
-        change = self.step.change
-        if change is None or change.boundary_us is None:
-            return partial
-        if segment.join > self.plan.rounds.roots[-2]:
-            return partial.kept(partial.deadline >= change.boundary_us)
-        return partial.kept(partial.deadline < change.boundary_us) if is_final else partial
-
     def _finish(
         self, segment: Segment, cascade: Cascade, partial: Partial
     ) -> Iterator[pa.RecordBatch]:
@@ -490,7 +369,8 @@ class _Work:
         targets = [self._next.ports[target] for target in segment.to]
         are_grouped = all(target.relation.streams == (GROUPED,) for target in targets)
         is_final = segment.into is None and are_grouped
-        partial = self._shown(segment, partial, is_final=is_final)
+        if self.changing is not None:
+            partial = self.changing.shown(segment, partial, is_final=is_final)
         if segment.into is not None:
             self.news[segment.into].append(self._as_news(segment.into, cascade, partial))
             return

@@ -31,7 +31,7 @@ from braid.runtime.account import batch_done
 from braid.runtime.faults import explain_fault, unlogged
 from braid.runtime.orders import Orders
 from braid.runtime.session import quiet
-from braid.runtime.split import entering, no_rows, rehashed, sent_schema, slot_expression
+from braid.runtime.split import rehashed, sent_schema, slot_expression
 from braid.runtime.task import REPORT, Job
 
 if TYPE_CHECKING:
@@ -51,11 +51,12 @@ if TYPE_CHECKING:
     from braid.runtime.relocation import Relocation
     from braid.runtime.replanning import Replanning
     from braid.runtime.sinks import Sink
+    from braid.runtime.split import Splits
     from braid.state.checkpoint import Checkpoint
     from braid.state.commit import Commit
 
-    Read = Callable[[JoinPlan], DataFrame]
-    """The rows of a batch in a plan's wire form."""
+    Read = Callable[[], DataFrame]
+    """The rows of a batch, as `braid.runtime.union` has them."""
 
 _TRIES = 4  # a batch is given up when it has failed as often as Spark gives up a task
 
@@ -77,6 +78,7 @@ class Coordinator:
     migration: Migration
     observation: Observation
     replanning: Replanning | None
+    splits: Splits
     journal: Journal
     steps: tuple[Callable[[_Batch], None], ...] = field(init=False)
 
@@ -103,7 +105,7 @@ class Coordinator:
         """
         moves = self.relocation.unbegun
         assignments = self.relocation.begun(commit, moves).assignments
-        rows = read(plan)
+        rows = read()
         quiet(rows.sparkSession, self.commit.workers)
         orders = self.checkpoint.orders / f"{uuid.uuid4().hex}.json"
         job = Job(plan, self.checkpoint.folder, self.incarnation, orders)
@@ -127,7 +129,7 @@ class Coordinator:
         assignments: Sequence[Sequence[int]],
     ) -> DataFrame:
         """A round's rows on their workers: those that enter, and those of the round before."""
-        rows = entering(plan, entered, number)
+        rows = self.splits.of(plan).entering(entered, number)
         if sent is not None:
             onward = rehashed(plan, number, sent)
             rows = onward if rows is None else onward.unionAll(rows)
@@ -136,7 +138,7 @@ class Coordinator:
         return self.anchor.pin(rows.selectExpr("*", f"{slot} AS slot"))
 
     def _without_rows(self, spark: SparkSession) -> Prepared:
-        return self._prepare_now(partial(no_rows, spark=spark))
+        return self._prepare_now(partial(self.splits.union.no_rows, spark))
 
     def on_source_batch(self, rows: DataFrame, number: int) -> None:
         """Take a batch that Spark brings through all steps.
@@ -151,7 +153,7 @@ class Coordinator:
             )
         if number > self.commit.source_batch:
             self._make_room(rows.sparkSession)
-            self._take(self._prepare_now(lambda _: rows), source_batch=number)
+            self._take(self._prepare_now(lambda: rows), source_batch=number)
         # Of one that came again too: the crash may have been before what it closed was shown.
         self.close_moments(rows.sparkSession)
 
@@ -240,9 +242,8 @@ class Coordinator:
             events += self.relocation.begin(self.commit.batch, wanted)
         if self.replanning is not None and not self.adaptation.is_ending:
             rows = sum(report.input_rows for report in batch.reports)
-            read = partial(batch.job.read, self.plan)
             events += self.replanning.after(
-                self.migration, self.commit, self.observation, read, rows
+                self.migration, self.commit, self.observation, batch.job.read, rows
             )
         for event in events:
             self.journal.add(event)

@@ -56,7 +56,6 @@ class Migration:
     workers: int
     pause_ms: float
     way: str = AUTO
-    may_change: bool = True
     _wishes: list[Wish] = field(default_factory=list, init=False)
     _reason: str = field(default="", init=False)
     _usual_ms: float = field(default=0.0, init=False)
@@ -65,7 +64,6 @@ class Migration:
 
     def ask(self, wish: Wish) -> None:
         """Have the plan changed, once no other change is under way."""
-        self.check_may_change()
         require_known("way to change a plan", wish.way, WAYS)
         if wish.way == AUTO:
             _costs_of(self.plan.query)  # by who asks, and not between two batches
@@ -80,14 +78,6 @@ class Migration:
         some = () if len(set(wish.workers)) == self.workers else wish.workers
         self._wishes.append(replace(wish, plan=text, workers=some))
         self._wishes.sort(key=lambda each: each.batch)
-
-    def check_may_change(self) -> None:
-        """Refuse what the query's sources do not allow."""
-        if not self.may_change:
-            raise BraidError(
-                "the plan of a query over streaming DataFrames does not change while it runs",
-                hint="read folders of files instead, with braid.files",
-            )
 
     def resume(self, commit: Commit) -> Commit:
         """Go on from a record; of wishes for batches before, only the last is still one."""

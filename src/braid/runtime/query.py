@@ -37,9 +37,10 @@ from braid.runtime.run import FolderFeed, Run, SparkFeed
 from braid.runtime.session import session
 from braid.runtime.shipping import Shipment
 from braid.runtime.sinks import ParquetSink, Sink
-from braid.runtime.split import Split
+from braid.runtime.split import Splits
 from braid.runtime.task import reclaim_memory, release_memory
 from braid.runtime.typing import SparkTyping
+from braid.runtime.union import StreamUnion
 from braid.state.checkpoint import Checkpoint, Identity
 from braid.state.commit import BEFORE_FIRST, Commit
 from braid.state.moving import settled
@@ -48,7 +49,7 @@ from braid.state.resharing import reshared
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -254,7 +255,7 @@ class ContinuousQuery:
         "12:((a b) c)", or "12@0,3:((a b) c)" for workers 0 and 3 alone, and `Run.migrate` at
         any time. The `migration` is by `moving-state`, in
         which a batch takes about `migration_pause` longer at most, by `parallel-track`, or
-        `auto`; of DataFrames it does not change. A checkpoint goes on with the plan that it has
+        `auto`. A checkpoint goes on with the plan that it has
         come to. An `optimizer` (`mjoin-init`, `bjtree-init`, `exhaustive`) looks for better
         plans by itself when a `trigger` says so: `data`, when rates or selectivities change,
         `memory`, when state nears its budget or rows that wait increase, or `refined`, when
@@ -268,14 +269,10 @@ class ContinuousQuery:
             raise BraidError(f"a buffer cannot hold {skew_buffer:,} rows")
         laid = self.plan(groups=groups, plan=plan, order=order)
         wishes = [parse_wish(text, migration) for text in migrate_at]
-        # Spark's own offsets name the sources as a plan has them.
-        may_change = bool(self.readers)
-        pause_ms = parse_duration(migration_pause) / 1000
-        course = Migration(laid, workers, pause_ms, migration, may_change=may_change)
+        course = Migration(laid, workers, parse_duration(migration_pause) / 1000, migration)
         all_memory = None if settings.memory_bytes is None else settings.memory_bytes * workers
-        if optimizer != OFF:
-            course.check_may_change()
-        advised = replanning_of(laid, optimizer, trigger, all_memory)
+        union = self.union(laid)
+        advised = replanning_of(laid, union, optimizer, trigger, all_memory)
         for wish in wishes:
             course.ask(wish)
         shares = None if assign is None else parse_shares(assign, workers)
@@ -283,7 +280,7 @@ class ContinuousQuery:
         opened = Checkpoint.open(folder, _identity(laid), _first_commit(laid, workers, shares))
         try:
             _check_plan(folder, opened.last_commit(), laid, given=(plan, order) != (None, None))
-            options = course, opened, sink, workers, late, events, available_now
+            options = course, union, opened, sink, workers, late, events, available_now
             return self._start(*options, settings, Pacing(skew_buffer), advised)
         except BaseException:
             opened.close()
@@ -298,6 +295,7 @@ class ContinuousQuery:
     def _start(
         self,
         migration: Migration,
+        union: StreamUnion,
         checkpoint: Checkpoint,
         sink: Sink,
         workers: int,
@@ -342,6 +340,7 @@ class ContinuousQuery:
             migration=migration,
             observation=Observation(plan.query),
             replanning=replanning,
+            splits=Splits(union),
             journal=journal,
         )
 
@@ -363,36 +362,32 @@ class ContinuousQuery:
     def _feed(
         self, coordinator: Coordinator, names: NameList | None, available_now: bool
     ) -> FolderFeed | SparkFeed:
+        union = coordinator.splits.union
         if names is not None:
             folders = {name: reader.stream for name, reader in self.readers.items()}
             shelf = Shelf.browse(folders, names.read)
-            read = partial(self._read_files, self._needed_columns(), {})
+            read = partial(self._read_files, self._needed_columns(), union)
             return FolderFeed(shelf, names, read, coordinator, self.spark)
         offsets = coordinator.checkpoint.folder / "spark"
-        writer = self.split(coordinator.plan).tagged(self.frames).writeStream
+        writer = union.rows(self.frames).writeStream
         writer = writer.option("checkpointLocation", str(offsets))
         writer = writer.trigger(availableNow=True) if available_now else writer
         return SparkFeed(writer, coordinator, self.spark)
 
-    def split(self, plan: JoinPlan) -> Split:
-        """How rows of the query's streams get the form that workers take."""
+    def union(self, plan: JoinPlan) -> StreamUnion:
+        """How rows of the query's streams come into one frame; it is the same for all plans."""
         columns = {name: reader.schema for name, reader in self.readers.items()}
         columns |= {name: frame.schema for name, frame in self.frames.items()}
-        return Split.of(plan, columns)
+        return StreamUnion.of(plan, columns)
 
     def _read_files(
         self,
         needed: Mapping[str, list[str]],
-        splits: dict[Hashable, Split],
+        union: StreamUnion,
         taken: Mapping[str, list[str]],
-        plan: JoinPlan,
     ) -> DataFrame:
-        """The rows of some files; `splits` are those of the plans so far, made once each."""
-        key = plan.texts, plan.routes, plan.rounds.fed
-        if key not in splits:
-            splits[key] = self.split(plan)
-        frames = {n: r.read(taken[n], needed[n]) for n, r in self.readers.items()}
-        return splits[key].tagged(frames)
+        """The rows of some files."""
+        return union.rows({n: r.read(taken[n], needed[n]) for n, r in self.readers.items()})
 
     def _needed_columns(self) -> dict[str, list[str]]:
         """The sources' own columns that the query uses, under any of their aliases."""

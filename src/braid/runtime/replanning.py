@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from braid.optimize.timing.statistics import DataStatistics
     from braid.runtime.migration import Migration
     from braid.runtime.observation import Observation
+    from braid.runtime.union import StreamUnion
     from braid.state.commit import Commit
 
 OFF = "off"
@@ -81,7 +82,7 @@ class Replanning:
         plan = migration.plan
         if len(plan.texts) > 1:
             return  # someone chose plans for some workers
-        self.sampling.after(plan, read, rows, commit.latest_us, observation)
+        self.sampling.after(read, rows, commit.latest_us, observation)
         known = observation.statistics
         row_bytes = dict(_row_bytes(plan, commit))
         is_known = all(rate.value is not None for rate in known.rates.values())
@@ -116,7 +117,7 @@ class Replanning:
 
 
 def replanning_of(
-    plan: JoinPlan, optimizer: str, trigger: str, memory_bytes: int | None
+    plan: JoinPlan, union: StreamUnion, optimizer: str, trigger: str, memory_bytes: int | None
 ) -> Replanning | None:
     """What a user asked for, checked; `memory_bytes` are all workers'."""
     require_known("optimizer", optimizer, (OFF, *OPTIMIZERS))
@@ -144,7 +145,7 @@ def replanning_of(
             hysteresis=Hysteresis(rest_ms=span_ms),
         ),
         costs,
-        Sampling(_longest_us(plan.query)),
+        Sampling(plan.query, union, every_us=_longest_us(plan.query)),
     )
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from braid.events import Journal
-    from braid.join.plan import JoinPlan
     from braid.runtime.coordinator import Coordinator, Prepared
     from braid.runtime.files import Shelf
     from braid.state.names import NameList
@@ -165,11 +164,11 @@ class FolderFeed:
         self,
         shelf: Shelf,
         names: NameList,
-        read: Callable[[Mapping[str, list[str]], JoinPlan], DataFrame],
+        read: Callable[[Mapping[str, list[str]]], DataFrame],
         coordinator: Coordinator,
         spark: SparkSession,
     ) -> None:
-        """Start reading; `read` makes a plan's wire rows of some files."""
+        """Start reading; `read` has the rows of some files."""
         self._shelf, self._names = shelf, names
         self._read, self._coordinator, self._spark = read, coordinator, spark
         self._stopping = threading.Event()

@@ -11,18 +11,20 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pyspark.sql.functions import expr
+
 from braid.join.wire import TAGS
 from braid.model.expression import Column
 from braid.runtime.faults import unlogged
-from braid.runtime.split import hashable_slot, rounds_entered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import DataFrame
 
-    from braid.join.plan import JoinPlan
+    from braid.model.query import Key, Query
     from braid.runtime.observation import Observation, Streams
+    from braid.runtime.union import StreamUnion
 
 _ROWS = 100_000  # of a batch are enough
 
@@ -31,6 +33,8 @@ _ROWS = 100_000  # of a batch are enough
 class Sampling:
     """Samples each pair that nothing is known of once in `every_us` of event time."""
 
+    query: Query
+    union: StreamUnion
     every_us: int
     _sampled_us: dict[Streams, int] = field(default_factory=dict, init=False)
     _under_way: Future[dict[Streams, float]] | None = field(default=None, init=False)
@@ -39,12 +43,7 @@ class Sampling:
     )
 
     def after(
-        self,
-        plan: JoinPlan,
-        read: Callable[[], DataFrame],
-        rows: int,
-        now_us: int,
-        observation: Observation,
+        self, read: Callable[[], DataFrame], rows: int, now_us: int, observation: Observation
     ) -> None:
         """Note what was found beside a batch, and look among its own `rows`, to be `read`."""
         if self._under_way is not None:
@@ -58,65 +57,67 @@ class Sampling:
         due = [pair for pair in observation.unmeasured if self._is_due(pair, now_us)]
         if due and rows:
             self._sampled_us |= dict.fromkeys(due, now_us)
-            self._under_way = self._side.submit(_sample, plan, read, rows, due)
+            self._under_way = self._side.submit(self._sample, read, rows, due)
 
     def _is_due(self, pair: Streams, now_us: int) -> bool:
         last_us = self._sampled_us.get(pair)
         return last_us is None or now_us - last_us >= self.every_us
+
+    def _sample(
+        self, read: Callable[[], DataFrame], rows: int, pairs: Sequence[Streams]
+    ) -> dict[Streams, float]:
+        """For each pair of streams that both have rows, the part of all pairs that join."""
+        parts, found = max(1, rows // _ROWS), {}
+        with unlogged():
+            gathered = read()
+            for pair in pairs:
+                ours, theirs, joined = _counted(self._keys(gathered, pair), pair, parts)
+                if ours and theirs:
+                    # Where none was found, there may be one in all.
+                    found[pair] = min(1.0, max(1, joined * parts) / (ours * theirs))
+        return found
+
+    def _keys(self, rows: DataFrame, pair: Streams) -> DataFrame:
+        """A hash of the keys that two streams share, for each of their rows that can join."""
+        shared = [key for key in self.query.keys if pair <= key.streams]
+        cases = " ".join(
+            f"WHEN {stream} THEN xxhash64({', '.join(self._columns(shared, stream))})"
+            for stream in sorted(pair)
+        )
+        rows = rows.selectExpr(
+            "stream", f"CASE WHEN at & {TAGS} = 0 THEN CASE stream {cases} END END AS key"
+        )
+        return rows.filter("key IS NOT NULL")
+
+    def _columns(self, keys: Sequence[Key], stream: int) -> Iterator[str]:
+        for key in keys:
+            if (name := key.of(stream)) is not None:
+                yield self.union.hashable(Column(stream, name))
 
     def close(self) -> None:
         """Take no more samples."""
         self._side.shutdown(wait=False, cancel_futures=True)
 
 
-def _sample(
-    plan: JoinPlan, read: Callable[[], DataFrame], rows: int, pairs: Sequence[Streams]
-) -> dict[Streams, float]:
-    """For each pair of streams that both have rows, the part of all pairs that join."""
-    parts, found = max(1, rows // _ROWS), {}
-    with unlogged():
-        tagged = read()
-        for pair in pairs:
-            sides = [_keys_of(plan, tagged, stream, pair) for stream in sorted(pair)]
-            counts = [side.count() for side in sides]
-            first, second = (
-                side.filter(f"pmod(key, {parts}) = 0").groupBy("key").count().toDF("key", name)
-                for side, name in zip(sides, ("ours", "theirs"), strict=True)
-            )
-            row = first.join(second, "key").selectExpr("sum(ours * theirs)").first()
-            assert row is not None, "a sum has a row"
-            if all(counts):
-                # Where none was found, there may be one in all.
-                matches = max(1, (row[0] or 0) * parts)
-                found[pair] = min(1.0, matches / (counts[0] * counts[1]))
-    return found
+def _counted(keys: DataFrame, pair: Streams, parts: int) -> tuple[int, int, int]:
+    """The rows of either stream, and the pairs that join in one of so many parts of all.
 
-
-def _keys_of(plan: JoinPlan, tagged: DataFrame, stream: int, pair: Streams) -> DataFrame:
-    """A hash of the keys that two streams share, for each row of one of them."""
-    number, tag = next(
-        (number, tag)
-        for number in rounds_entered(plan)
-        for tag, port in enumerate(plan.rounds.rounds[number].ports)
-        if port.stream == stream
+    In one pass: all keys of the other parts count as one that joins nothing.
+    """
+    ours, theirs = sorted(pair)
+    row = (
+        keys.selectExpr("stream", f"CASE WHEN pmod(key, {parts}) = 0 THEN key END AS key")
+        .groupBy("key")
+        .agg(
+            expr(f"count_if(stream = {ours}) AS ours"),
+            expr(f"count_if(stream = {theirs}) AS theirs"),
+        )
+        .selectExpr(
+            "coalesce(sum(ours), 0)",
+            "coalesce(sum(theirs), 0)",
+            "coalesce(sum(CASE WHEN key IS NOT NULL THEN ours * theirs END), 0)",
+        )
+        .first()
     )
-    rows = tagged.filter(f"at & {TAGS} = {tag}")
-    if "round" in tagged.columns:
-        rows = rows.filter(f"round = {number}")
-    hashes = ", ".join(_hashes(plan, number, tag, stream, pair))
-    return rows.selectExpr(f"xxhash64({hashes}) AS key")
-
-
-def _hashes(plan: JoinPlan, number: int, tag: int, stream: int, pair: Streams) -> Iterator[str]:
-    """The hash of each shared key, from the column or, where it does not travel, as it is."""
-    layout = plan.wire.layout(plan.rounds.rounds[number].ports[tag])
-    slots = dict(zip(layout.columns, layout.slots, strict=True))
-    for key in plan.query.keys:
-        name = key.of(stream)
-        if name is None or not pair <= key.streams:
-            continue
-        column = Column(stream, name)
-        if column in layout.recovered:
-            yield "hash"
-        else:
-            yield f"xxhash64({hashable_slot(plan, slots[column])})"
+    assert row is not None, "a sum has a row"
+    return row[0], row[1], row[2]

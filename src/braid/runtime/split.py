@@ -1,171 +1,166 @@
-"""The split: from a stream's own columns to the wire's form, in Catalyst.
+"""The split: from the frame of all streams to the wire's form, by a plan, in Catalyst.
 
 Everything here is an expression over columns; no row passes through Python. `braid.join.wire`
-explains the form.
+explains the form, `braid.runtime.union` the frame.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
-from pyspark.sql.types import DataType, DoubleType, FloatType, TimestampNTZType
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from braid.join.outgoing import hashed_slots
-from braid.join.wire import LATEST_US, NULL_KEY, NULL_TIME, TAG_BITS, TAGS
+from braid.join.wire import TAGS
 from braid.model.expression import Column
+from braid.runtime.union import hashable
 from braid.state.runs import marked
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Hashable, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
     from braid.join.plan import JoinPlan
     from braid.plan.rounds import Port
+    from braid.runtime.union import StreamUnion
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """One stream's way into one round, as text for Spark: asking it in Python takes longer."""
+class _Layer:
+    """One port of a round for each of some streams, as text for Spark."""
 
-    source: str
-    filter: str | None
-    derived: tuple[str, ...]
+    before: str
     columns: tuple[str, ...]
-    only: str | None  # rows that cannot join are counted once, at the stream's first port
+    after: str | None
 
-    def of(self, frame: DataFrame) -> DataFrame:
-        """A source's rows in the wire's form."""
-        if self.filter is not None:
-            frame = frame.filter(self.filter)
-        if self.derived:
-            frame = frame.selectExpr("*", *self.derived)
-        frame = frame.selectExpr(*self.columns)
-        return frame if self.only is None else frame.filter(self.only)
+    def of(self, rows: DataFrame) -> DataFrame:
+        """The rows that go by these ports."""
+        rows = rows.filter(self.before).selectExpr(*self.columns)
+        return rows if self.after is None else rows.filter(self.after)
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How all streams' rows get the wire's form; the same for every batch."""
+    """How all streams' rows get the wire's form; the same for every batch.
 
-    parts: tuple[_Part, ...]
+    A frame that Spark does not see through is read once for each layer. So ports are spread
+    over as few layers as can be: in most rounds, every stream has a single one.
+    """
+
+    layers: Mapping[int, tuple[_Layer, ...]]  # by round
 
     @classmethod
-    def of(cls, plan: JoinPlan, schemas: Mapping[str, StructType]) -> Split:
-        """The split of a plan, over sources with these columns."""
-        entered, parts, seen = rounds_entered(plan), [], set()
-        for number in entered:
-            for tag, port in enumerate(plan.rounds.rounds[number].ports):
+    def of(cls, plan: JoinPlan, union: StreamUnion) -> Split:
+        """The split of a plan."""
+        layers, seen = {}, set[int]()
+        for number, a_round in enumerate(plan.rounds.rounds):
+            by_stream: dict[int, list[int]] = defaultdict(list)
+            for tag, port in enumerate(a_round.ports):
                 if port.stream is not None:
-                    first = port.stream not in seen
-                    seen.add(port.stream)
-                    several = number if len(entered) > 1 else None
-                    parts.append(_part(plan, port, tag, schemas, several, first))
-        return cls(tuple(parts))
+                    by_stream[port.stream].append(tag)
+            made = []
+            while by_stream:
+                tags = {stream: mine.pop(0) for stream, mine in by_stream.items()}
+                made.append(_layer(plan, union, number, tags, tags.keys() - seen))
+                seen |= tags.keys()
+                by_stream = {stream: mine for stream, mine in by_stream.items() if mine}
+            layers[number] = tuple(made)
+        return cls(layers)
 
-    def tagged(self, frames: Mapping[str, DataFrame]) -> DataFrame:
-        """All streams' rows in the wire's form, as one frame; `frames` are by source.
-
-        Where rows enter in several rounds, a column `round` says in which.
-        """
-        parts = (part.of(frames[part.source]) for part in self.parts)
-        return reduce(lambda left, right: left.unionAll(right), parts)
+    def entering(self, rows: DataFrame, number: int) -> DataFrame | None:
+        """Of the streams' rows, those that enter in one round."""
+        parts = [layer.of(rows) for layer in self.layers[number]]
+        return reduce(lambda left, right: left.unionAll(right), parts) if parts else None
 
 
-def _part(
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """The splits of all plans of a run, each made once."""
+
+    union: StreamUnion
+    _made: dict[Hashable, Split] = field(default_factory=dict, init=False)
+
+    def of(self, plan: JoinPlan) -> Split:
+        """That of a plan."""
+        key = plan.texts, plan.routes, plan.rounds.fed
+        if key not in self._made:
+            self._made[key] = Split.of(plan, self.union)
+        return self._made[key]
+
+
+def _layer(
     plan: JoinPlan,
-    port: Port,
-    tag: int,
-    schemas: Mapping[str, StructType],
-    number: int | None,
-    first: bool,
-) -> _Part:
-    assert port.stream is not None, "only a stream's own rows are split"
-    ref, layout = plan.query.streams[port.stream], plan.wire.layout(port)
-    kinds = {field.name: field.dataType for field in schemas[ref.source]}
-    for column in ref.derived:
-        kinds[column.name] = from_arrow_type(plan.wire.types[Column(port.stream, column.name)])
-    keys = [name for key in plan.query.keys if (name := key.of(port.stream)) is not None]
-    at = _microseconds(plan.wire.event_time, kinds)
-    packed = (
-        f"CASE WHEN {' OR '.join(f'{_quoted(name)} IS NULL' for name in keys)} THEN {NULL_KEY}L"
-        f" WHEN {at} IS NULL OR {at} >= {LATEST_US}L OR {at} <= -{LATEST_US}L THEN {NULL_TIME}L"
-        f" ELSE shiftleft({at}, {TAG_BITS}) | {tag}L END AS at"
-    )
-    joined_on = [plan.query.keys[key].of(port.stream) for key in _keys(plan, port)]
-    hashed = [_hashable(name, kinds) for name in joined_on if name is not None]
-    filled = {slot: c.column for slot, c in zip(layout.slots, layout.columns, strict=True)}
+    union: StreamUnion,
+    number: int,
+    tags: Mapping[int, int],
+    first: Collection[int],
+) -> _Layer:
+    """The ports with some tags, by stream; rows that cannot join go by a stream's `first`."""
+    a_round = plan.rounds.rounds[number]
+    ports = {stream: a_round.ports[tag] for stream, tag in tags.items()}
+    before = {s: "true" if s in first else f"at & {TAGS} = 0" for s in tags}
     slots = [
-        # A null gets its type from the streams that have a value here.
-        f"{_quoted(filled[slot]) if slot in filled else 'NULL'} AS slot{slot}"
-        for slot in range(len(plan.wire.slots))
+        f"{_by_stream({s: _filled(plan, union, port, slot) for s, port in ports.items()})}"
+        f" AS slot{slot}"
+        for slot in plan.wire.slots_of(a_round)
     ]
-    return _Part(
-        source=ref.source,
-        filter=ref.filter,
-        derived=tuple(f"({column.sql}) AS {_quoted(column.name)}" for column in ref.derived),
+    hashes = {stream: _hash(plan, union, port) for stream, port in ports.items()}
+    tag = _by_stream({stream: f"{tag}L" for stream, tag in tags.items()})
+    return _Layer(
+        before=_by_stream(before, "false"),
         columns=(
-            packed,
-            f"xxhash64({', '.join(hashed or ['0'])}) AS hash",
+            f"CASE WHEN at & {TAGS} = 0 THEN at | {tag} ELSE at END AS at",
+            f"{_by_stream(hashes)} AS hash",
             *slots,
-            *([] if number is None else [f"{number} AS round"]),
+            *(["CAST(NULL AS STRING) AS report"] if number else []),
         ),
-        only=_only(plan, port, tag, first=first),
+        after=_routed(plan, {tag: ports[stream] for stream, tag in tags.items()}),
     )
 
 
-def _only(plan: JoinPlan, port: Port, tag: int, *, first: bool) -> str | None:
-    """Which rows go by a port: those that can join, of groups that go through its tree."""
-    route = None
-    if plan.routes:
+def _by_stream(values: Mapping[int, str], other: str | None = None) -> str:
+    """For each stream a value of its own, as SQL; `other` is that of streams without one."""
+    if other is None and len(set(values.values())) == 1:
+        return next(iter(values.values()))
+    cases = " ".join(f"WHEN {stream} THEN {value}" for stream, value in values.items())
+    return f"CASE stream {cases}{'' if other is None else f' ELSE {other}'} END"
+
+
+def _filled(plan: JoinPlan, union: StreamUnion, port: Port, slot: int) -> str:
+    """What a slot has of a port's rows."""
+    layout = plan.wire.layout(port)
+    if slot not in layout.slots:
+        return "NULL"  # which gets its type from the streams that have a value here
+    return union.name(layout.columns[layout.slots.index(slot)])
+
+
+def _hash(plan: JoinPlan, union: StreamUnion, port: Port) -> str:
+    assert port.stream is not None, "only a stream's own rows are split"
+    names = [
+        plan.query.keys[key].of(port.stream) for key in plan.rounds.spaces[port.space].keys
+    ]
+    columns = [Column(port.stream, name) for name in names if name is not None]
+    return f"xxhash64({', '.join(map(union.hashable, columns)) or '0'})"
+
+
+def _routed(plan: JoinPlan, ports: Mapping[int, Port]) -> str | None:
+    """Which rows go by some ports: those of groups that go through their trees."""
+    if not plan.routes:
+        return None
+    cases = []
+    for tag, port in ports.items():
         marks = marked(plan.routes[port.tree], plan.groups).astype(int).tolist()
-        route = f"{_looked_up(_group(plan), marks)} = 1"
-    if first:
-        return route and f"at & {TAGS} IN ({NULL_KEY}, {NULL_TIME}) OR {route}"
-    mine = f"at & {TAGS} = {tag}"
-    return mine if route is None else f"{mine} AND {route}"
+        cases.append(f"WHEN {tag} THEN {_looked_up(_group(plan), marks)} = 1")
+    return f"CASE at & {TAGS} {' '.join(cases)} ELSE true END"
 
 
 def _group(plan: JoinPlan) -> str:
     return f"shiftright(shiftrightunsigned(hash, 32) * {plan.groups}L, 32)"
-
-
-def _keys(plan: JoinPlan, port: Port) -> tuple[int, ...]:
-    return plan.rounds.spaces[port.space].keys
-
-
-def rounds_entered(plan: JoinPlan) -> list[int]:
-    """The rounds into which rows come straight from the sources."""
-    return [
-        number
-        for number, a_round in enumerate(plan.rounds.rounds)
-        if any(port.stream is not None for port in a_round.ports)
-    ]
-
-
-def entering(plan: JoinPlan, rows: DataFrame, number: int) -> DataFrame | None:
-    """Of all tagged rows, those that enter in one round, with no more slots than it uses."""
-    entered = rounds_entered(plan)
-    if number not in entered:
-        return None
-    if len(entered) > 1:
-        rows = rows.filter(f"round = {number}")
-    slots = [f"slot{slot}" for slot in plan.wire.slots_of(plan.rounds.rounds[number])]
-    reports = ["CAST(NULL AS STRING) AS report"] if number else []
-    return rows.selectExpr("at", "hash", *slots, *reports)
-
-
-def no_rows(plan: JoinPlan, spark: SparkSession) -> DataFrame:
-    """What a split gives for streams without rows."""
-    slots = [(f"slot{slot}", kind) for slot, kind in enumerate(plan.wire.slots)]
-    fixed = [("at", pa.int64()), ("hash", pa.int64())]
-    schema = pa.schema([*fixed, *slots, ("round", pa.int32())])
-    return spark.createDataFrame([], from_arrow_schema(schema))
 
 
 def sent_schema(plan: JoinPlan, number: int) -> StructType:
@@ -189,44 +184,12 @@ def rehashed(plan: JoinPlan, number: int, sent: DataFrame) -> DataFrame:
 def _hash_of_slots(plan: JoinPlan, port: Port) -> str:
     if plan.wire.layout(port).recovered:
         return "0L"  # what has no key but its hash comes with it
-    parts = [hashable_slot(plan, slot) for slot in hashed_slots(plan, port)]
+    parts = [_hashable_slot(plan, slot) for slot in hashed_slots(plan, port)]
     return f"xxhash64({', '.join(parts or ['0'])})"
 
 
-def hashable_slot(plan: JoinPlan, slot: int) -> str:
-    """The value in a slot such that equal keys hash alike."""
-    name = f"slot{slot}"
-    return _hashable(name, {name: from_arrow_type(plan.wire.slots[slot])})
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _microseconds(name: str, kinds: Mapping[str, DataType]) -> str:
-    """An event time as microseconds since 1970, whatever the session's time zone."""
-    q = _quoted(name)
-    if not isinstance(kinds[name], TimestampNTZType):
-        return f"unix_micros({q})"
-    days = f"datediff(cast({q} AS date), DATE'1970-01-01')"
-    most_days = LATEST_US // 86_400_000_000 + 1  # the product of more may not fit 64 bits
-    return (
-        f"(CASE WHEN abs({days}) <= {most_days} THEN {days} * 86400000000L"
-        f" + hour({q}) * 3600000000L + minute({q}) * 60000000L"
-        f" + cast(extract(SECOND FROM {q}) * 1000000 AS bigint) END)"
-    )
-
-
-def _is_float(kind: DataType) -> bool:
-    return isinstance(kind, FloatType | DoubleType)
-
-
-def _hashable(name: str, kinds: Mapping[str, DataType]) -> str:
-    """A key column such that equal keys hash alike: adding zero turns -0.0 into 0.0."""
-    kind = kinds[name]
-    if not _is_float(kind):
-        return _quoted(name)
-    return f"({_quoted(name)} + CAST(0 AS {kind.simpleString()}))"
+def _hashable_slot(plan: JoinPlan, slot: int) -> str:
+    return hashable(f"slot{slot}", plan.wire.slots[slot])
 
 
 def slot_expression(

@@ -19,7 +19,8 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from braid.join.outgoing import sent_report
-from braid.join.worker import Step, evaluate, make_step
+from braid.join.step import Step, make_step
+from braid.join.worker import evaluate
 from braid.model.errors import BraidError
 from braid.runtime.heap import settle_in
 from braid.runtime.orders import Orders

@@ -31,7 +31,7 @@ from braid.state.store import section_bytes
 if TYPE_CHECKING:
     from pathlib import Path
 
-_FORMAT = 4
+_FORMAT = 5
 _NEW_FOLDER = "give a new folder to --checkpoint to start from the beginning"
 _NOUNS = {
     "query": "query",

@@ -1,0 +1,102 @@
+"""What one worker is asked to do in one round of a batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from braid.join.chores import Chores
+    from braid.join.plan import JoinPlan
+    from braid.state.change import Change
+    from braid.state.commit import Commit
+    from braid.state.generation import Generation
+    from braid.state.move import Move, Waiting
+    from braid.state.runs import Ladder, Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one worker is asked to do with its rows of one round of a batch.
+
+    Moments up to `closed_us` have been dealt with; those up to `closing_us` are to be, if the
+    query waits for moments to be complete. No row comes to this round from below `low_us`, and
+    those that none above `purged_us` can reach are gone from its states: if it `lags`, a batch
+    later than they could be, for results may be owed. By space, `paused` are the groups whose
+    rows must wait, `leaving` those to be taken out of the states. `files` are to be kept. Of a
+    plan that has two trees, `change` says what each is there for.
+    """
+
+    plan: JoinPlan
+    batch: int
+    round: int
+    worker: int
+    watermark_us: int | None
+    low_us: int | None
+    purged_us: int | None
+    newest_us: tuple[int | None, ...]
+    closed_us: int | None
+    closing_us: int | None
+    ladders: tuple[Ladder, ...]
+    generations: tuple[Generation, ...]
+    waiting: tuple[Waiting, ...]
+    paused: Mapping[int, Ranges]
+    leaving: Mapping[int, Ranges]
+    lags: bool
+    change: Change | None
+    files: set[str]
+    chores: Chores
+    results: Path
+    late: Path | None
+    host: str = ""
+
+
+def make_step(
+    plan: JoinPlan,
+    commit: Commit,
+    *,
+    number: int,
+    worker: int,
+    closing_us: int | None,
+    chores: Chores,
+    results: Path,
+    late: Path | None,
+    host: str = "",
+) -> Step:
+    """What a worker does in a round of the batch that follows a commit."""
+    leaving = (m for m in commit.moves if m.runs is None and m.sender == worker)
+    return Step(
+        plan=plan,
+        batch=commit.batch + 1,
+        round=number,
+        worker=worker,
+        watermark_us=commit.watermark_us,
+        low_us=plan.low_us(commit, number),
+        purged_us=commit.purged_us[number],
+        newest_us=commit.newest_us,
+        closed_us=commit.closed_us,
+        closing_us=closing_us,
+        ladders=commit.ladders[worker],
+        generations=commit.generations[worker],
+        waiting=commit.waiting[worker],
+        paused=_ranges(commit.moves),
+        leaving=_ranges(leaving),
+        lags=chores.defers or chores.may_wait or commit.owes or any(commit.generations),
+        change=commit.change,
+        files=commit.files(worker),
+        chores=chores,
+        results=results,
+        late=late,
+        host=host,
+    )
+
+
+def _ranges(moves: Iterable[Move]) -> dict[int, Ranges]:
+    """The groups that move, by space."""
+    found: dict[int, Ranges] = {}
+    for move in moves:
+        found[move.space] = (*found.get(move.space, ()), *move.groups)
+    return found

@@ -1,0 +1,165 @@
+"""All streams' rows in one frame: the same for all plans, so that a plan can change.
+
+What Spark brings of a batch is opaque: it can be read, as often as one likes, but not looked
+into, and Spark's offsets name the sources of the query that it was started with. So all that
+depends on a plan comes behind this frame (`braid.runtime.split`), and here is what does not:
+filters, derived columns, and the time. Its columns are
+
+* `stream`: the stream's number;
+* `at`: the event time as on the wire (`braid.join.wire`), with an empty tag, or with the one
+  that says why the row can never join;
+* `column0`, …: typed places that the streams share, as they share slots on the wire.
+
+Everything is an expression over columns. Where Spark sees through the frame, as it does with
+files, it takes a split's expressions into each stream's branch, and reads no branch in vain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import TimestampNTZType
+
+from braid.join.wire import LATEST_US, NULL_KEY, NULL_TIME, TAG_BITS, take_slots
+from braid.model.expression import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from braid.join.plan import JoinPlan
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    """One stream's way into the frame, as text for Spark: asking it in Python takes longer."""
+
+    source: str
+    filter: str | None
+    derived: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    def of(self, frame: DataFrame) -> DataFrame:
+        """A source's rows in the frame's form."""
+        if self.filter is not None:
+            frame = frame.filter(self.filter)
+        if self.derived:
+            frame = frame.selectExpr("*", *self.derived)
+        return frame.selectExpr(*self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamUnion:
+    """How all streams' rows come into one frame, and where their columns are in it."""
+
+    branches: tuple[_Branch, ...]
+    types: tuple[pa.DataType, ...]
+    places: Mapping[Column, int]
+
+    @classmethod
+    def of(cls, plan: JoinPlan, schemas: Mapping[str, StructType]) -> StreamUnion:
+        """That of a query, by any of its plans, over sources with these columns."""
+        types: list[pa.DataType] = []
+        places: dict[Column, int] = {}
+        for stream in plan.streams:
+            columns = list(dict.fromkeys(_columns(plan, stream)))
+            kinds = [plan.wire.types[column] for column in columns]
+            places |= zip(columns, take_slots(types, kinds), strict=True)
+        branches = [
+            _branch(plan, stream, schemas, places, len(types)) for stream in plan.streams
+        ]
+        return cls(tuple(branches), tuple(types), places)
+
+    def rows(self, frames: Mapping[str, DataFrame]) -> DataFrame:
+        """All streams' rows; `frames` are by source."""
+        parts = (branch.of(frames[branch.source]) for branch in self.branches)
+        return reduce(lambda left, right: left.unionAll(right), parts)
+
+    def no_rows(self, spark: SparkSession) -> DataFrame:
+        """The frame of streams without rows."""
+        fixed = [("stream", pa.int32()), ("at", pa.int64())]
+        columns = [(f"column{place}", kind) for place, kind in enumerate(self.types)]
+        return spark.createDataFrame([], from_arrow_schema(pa.schema([*fixed, *columns])))
+
+    def name(self, column: Column) -> str:
+        """Where a stream's column is in the frame."""
+        return f"column{self.places[column]}"
+
+    def hashable(self, column: Column) -> str:
+        """A key column such that equal keys hash alike."""
+        return hashable(self.name(column), self.types[self.places[column]])
+
+
+def hashable(name: str, kind: pa.DataType) -> str:
+    """A key such that equal keys hash alike: adding zero turns -0.0 into 0.0."""
+    if not pa.types.is_floating(kind):
+        return name
+    return f"({name} + CAST(0 AS {'float' if pa.types.is_float32(kind) else 'double'}))"
+
+
+def _columns(plan: JoinPlan, stream: int) -> Iterator[Column]:
+    """What any plan needs of a stream's row besides its time; keys first, so that they meet."""
+    for key in plan.query.keys:
+        if (name := key.of(stream)) is not None:
+            yield Column(stream, name)
+    relation = next(
+        port.relation
+        for a_round in plan.rounds.rounds
+        for port in a_round.ports
+        if port.relation.streams == (stream,)
+    )
+    yield from (c for c in relation.columns if c.column != plan.wire.event_time)
+
+
+def _branch(
+    plan: JoinPlan,
+    stream: int,
+    schemas: Mapping[str, StructType],
+    places: Mapping[Column, int],
+    width: int,
+) -> _Branch:
+    ref = plan.query.streams[stream]
+    keys = [name for key in plan.query.keys if (name := key.of(stream)) is not None]
+    is_null = " OR ".join(f"{_quoted(name)} IS NULL" for name in keys)
+    at = _microseconds(plan.wire.event_time, schemas[ref.source])
+    filled = {places[column]: column.column for column in places if column.stream == stream}
+    return _Branch(
+        source=ref.source,
+        filter=ref.filter,
+        derived=tuple(f"({column.sql}) AS {_quoted(column.name)}" for column in ref.derived),
+        columns=(
+            f"{stream} AS stream",
+            f"CASE WHEN {is_null} THEN {NULL_KEY}L"
+            f" WHEN {at} IS NULL OR {at} >= {LATEST_US}L OR {at} <= -{LATEST_US}L"
+            f" THEN {NULL_TIME}L ELSE shiftleft({at}, {TAG_BITS}) END AS at",
+            *(
+                # A null gets its type from the streams that have a value here.
+                f"{_quoted(filled[place]) if place in filled else 'NULL'} AS column{place}"
+                for place in range(width)
+            ),
+        ),
+    )
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _microseconds(name: str, schema: StructType) -> str:
+    """An event time as microseconds since 1970, whatever the session's time zone."""
+    q = _quoted(name)
+    if not isinstance(schema[name].dataType, TimestampNTZType):
+        return f"unix_micros({q})"
+    days = f"datediff(cast({q} AS date), DATE'1970-01-01')"
+    most_days = LATEST_US // 86_400_000_000 + 1  # the product of more may not fit 64 bits
+    return (
+        f"(CASE WHEN abs({days}) <= {most_days} THEN {days} * 86400000000L"
+        f" + hour({q}) * 3600000000L + minute({q}) * 60000000L"
+        f" + cast(extract(SECOND FROM {q}) * 1000000 AS bigint) END)"
+    )
