@@ -100,6 +100,7 @@ def start(folder: Path) -> None:
             migration=Migration(PLAN, 1, 0.0),
             observation=Observation(PLAN.query),
             replanning=None,
+            splits=NOTHING,
             journal=Journal(),
         ).publish_last(NOTHING)
     finally:
