@@ -272,10 +272,10 @@ class ContinuousQuery:
         may_change = bool(self.readers)
         pause_ms = parse_duration(migration_pause) / 1000
         course = Migration(laid, workers, pause_ms, migration, may_change=may_change)
-        all_memory = None if settings.memory_bytes is None else settings.memory_bytes * workers
+        observation = Observation(laid.query)
         if optimizer != OFF:
             course.check_may_change()
-        advised = replanning_of(laid, optimizer, trigger, all_memory)
+        advised = replanning_of(course, observation, optimizer, trigger, settings.memory_bytes)
         for wish in wishes:
             course.ask(wish)
         shares = None if assign is None else parse_shares(assign, workers)
@@ -284,7 +284,7 @@ class ContinuousQuery:
         try:
             _check_plan(folder, opened.last_commit(), laid, given=(plan, order) != (None, None))
             options = course, opened, sink, workers, late, events, available_now
-            return self._start(*options, settings, Pacing(skew_buffer), advised)
+            return self._start(*options, settings, Pacing(skew_buffer), observation, advised)
         except BaseException:
             opened.close()
             raise
@@ -306,6 +306,7 @@ class ContinuousQuery:
         available_now: bool,
         settings: MemorySettings,
         pacing: Pacing,
+        observation: Observation,
         replanning: Replanning | None,
     ) -> Run:
         last = checkpoint.last_commit()
@@ -340,7 +341,7 @@ class ContinuousQuery:
             relocation=relocation,
             pacing=pacing,
             migration=migration,
-            observation=Observation(plan.query),
+            observation=observation,
             replanning=replanning,
             journal=journal,
         )
