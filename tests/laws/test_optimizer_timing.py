@@ -23,6 +23,8 @@ from braid.optimize.timing import (
     MemoryDriven,
     RefinedMemoryDriven,
     Situation,
+    Voice,
+    in_accord,
 )
 
 if TYPE_CHECKING:
@@ -120,6 +122,38 @@ def test_whatever_happens_plans_rest_between_changes(
     # One for every four rests, and those before the caution has grown.
     span = batches * BATCH_MS / REST_MS
     assert len(changed) <= 2 + math.log2(span) + span / 4
+
+
+@pytest.mark.parametrize("trigger", triggers)
+@LAW
+@given(seed=st.integers(0, 2**32), count=st.integers(2, 4))
+def test_whatever_happens_to_several_each_gains_by_its_changes_and_rests_between_them(
+    trigger: Callable[[], Trigger], seed: int, count: int
+) -> None:
+    random = Random(seed)
+    advisors, trees = [make(trigger())] * count, ["(a b c)"] * count
+    changed: list[list[float]] = [[] for _ in range(count)]
+    current = [(0.5, 0.5)] * count
+    for batch in range(100):
+        at = batch * BATCH_MS
+        for number in range(count):
+            if random.random() < BATCH_MS / REST_MS:
+                current[number] = random.choice([*current, (0.0002, 0.9), (0.9, 0.0002)])
+        load = Load(Measure.exact(1), 1.0)
+        voices = [
+            Voice(advisors[number], Situation(at, statistics(known), load), trees[number])
+            for number, known in enumerate(current)
+        ]
+        for number, (advisor, advice) in in_accord(voices).items():
+            advisors[number] = advisor
+            if advice.plan is not None:
+                numbers = advice.decision.numbers
+                assert numbers["new_cpu"] <= 0.8 * numbers["cpu"]
+                assert advice.plan.tree != trees[number]
+                trees[number] = advice.plan.tree
+                changed[number].append(at)
+    for own in changed:
+        assert all(later - earlier >= REST_MS for earlier, later in itertools.pairwise(own))
 
 
 @pytest.mark.parametrize("trigger", triggers)

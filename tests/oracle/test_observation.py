@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from braid.migrate import Way
 from braid.optimize.timing.statistics import Certainty, DataStatistics, Measure
 from braid.runtime.observation import Observation
+from braid.state.runs import group_of
+from tests.engine import spark_hash
 from tests.oracle.steady import CHAIN, CLIQUE, Steady
 from tests.unit.state.making import quick_folder
 
@@ -77,6 +81,39 @@ def test_pairs_of_one_key_are_all_known(tree: str, other: str | None) -> None:
     assert {pair: each.value for pair, each in found.items()} == pytest.approx(
         dict.fromkeys(found, 0.01), rel=0.3
     )
+
+
+@pytest.mark.parametrize("tree", ["(a b c d)", "(((a b) c) d)"])
+def test_a_worker_knows_its_own_rows_whichever_trees_they_go_through(tree: str) -> None:
+    """The second worker has another tree, and then one of the first's groups as well."""
+    plan = CLIQUE.plan(dict.fromkeys(CLIQUE.keys, WINDOW_S), tree)
+    alone = [Observation(plan.query, frozenset({worker})) for worker in range(2)]
+    before = None
+    with quick_folder() as folder:
+        for second, engine in enumerate(CLIQUE.run(plan, folder, 2 * SECONDS, workers=2)):
+            if before is not None:
+                for each in alone:
+                    each.after(engine.plan, before, engine.commit, engine.reports)
+            if second == 1:
+                assert engine.change("((a c) (b d))", Way.MOVING_STATE, [1])
+            if second == WINDOW_S:
+                engine.move(0, ((0, 1),), 0, 1)
+            for move in engine.commit.moves if second > WINDOW_S else ():
+                engine.arrive(move, with_files=True)
+            before = engine.commit
+    assert before is not None, "there was some time"
+    assert before.plan_of_group == (0, 0, 1, 1)
+    assert before.assignments[0] == (1, 0, 1, 1)
+    values = [spark_hash(pa.int64(), x) for x in range(CLIQUE.values["x"])]
+    owners = np.array(before.assignments[0])[group_of(np.array(values, np.uint64), 4)]
+    for worker, each in enumerate(alone):
+        own, known = int((owners == worker).sum()), each.statistics
+        assert {name: rate.value for name, rate in known.rates.items()} == pytest.approx(
+            {name: rate * own / len(owners) for name, rate in CLIQUE.rates.items()}, rel=0.2
+        )
+        assert {pair: sel.value for pair, sel in known.selectivity.items()} == pytest.approx(
+            dict.fromkeys(known.selectivity, 1 / own), rel=0.3
+        )
 
 
 def test_what_no_probe_tells_of_any_more_is_unknown_and_then_a_sample_counts() -> None:

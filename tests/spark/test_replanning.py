@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,16 +11,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql.pandas.types import from_arrow_schema
 
 import braid
 from braid import cql
 from braid.model.errors import BraidError
 from tests.oracle.answers import counted, oracle
+from tests.oracle.uneven import APART, QUERY, STREAMS, SWITCHING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from braid.runtime.query import Stream
+    from tests.oracle.uneven import Uneven
 
 pytestmark = pytest.mark.spark
 
@@ -35,6 +41,7 @@ class Switching:
 
     folder: Path
     also: str = ""
+    switch_s: int = SWITCH_S
 
     @property
     def query(self) -> str:
@@ -47,48 +54,73 @@ class Switching:
         at = np.sort(draw.integers(0, 1_000_000, RATE)) + second * 1_000_000
         columns: dict[str, Any] = {"ts": pa.array(at, TIME), "v": draw.integers(0, 40, RATE)}
         for key in KEYS[stream]:
-            is_wide = (key == "x") == (second < SWITCH_S)
+            is_wide = (key == "x") == (second < self.switch_s)
             columns[key] = draw.integers(0, MANY if is_wide else FEW, RATE)
         return pa.table(columns)
 
     def run(self, **options: Any) -> list[dict[str, Any]]:
-        """Read a second a batch to the end; the events, once the results are known to be right.
+        whole = {name: [self.rows(name, second) for second in range(SECONDS)] for name in KEYS}
+        return run_rightly(self.folder, self.query, whole, plan="((a b) c)", **options)
 
-        DuckDB has all rows at once.
-        """
-        for stream in KEYS:
-            (self.folder / stream).mkdir()
-            for second in range(SECONDS):
-                table = self.rows(stream, second)
-                pq.write_table(table, self.folder / stream / f"{second:04}.parquet")
-        streams = {name: braid.files(self.folder / name) for name in KEYS}
-        run = braid.query(self.query, event_time="ts", **streams).start(
-            checkpoint=self.folder / "checkpoint",
-            sink=braid.sinks.parquet(self.folder / "out"),
-            workers=2,
-            groups=16,
-            plan="((a b) c)",
-            **options,
-        )
-        run.await_termination()
-        paths = (self.folder / "out").glob("batch=*/*.parquet")
-        found = sum((counted(pq.ParquetFile(path).read()) for path in paths), Counter())
-        whole = [pa.concat_tables(self.rows(s, n) for n in range(SECONDS)) for s in KEYS]
-        schemas = dict(zip(KEYS, (table.schema for table in whole), strict=True))
-        bound = cql.bind(self.query, schemas, event_time="ts")
-        assert found == counted(oracle(bound, whole, "ts"))
-        return run.events()
+
+def run_rightly(
+    folder: Path,
+    query: str,
+    rows: dict[str, list[pa.Table]],
+    frames: SparkSession | None = None,
+    **options: Any,
+) -> list[dict[str, Any]]:
+    """Read a second a batch to the end; the events, once the results are known to be right.
+
+    DuckDB has all rows at once. A Spark session reads the files as streaming DataFrames.
+    """
+    for stream, tables in rows.items():
+        (folder / stream).mkdir()
+        for second, table in enumerate(tables):
+            path = folder / stream / f"{second:04}.parquet"
+            pq.write_table(table, path)
+            os.utime(path, (1e9 + second, 1e9 + second))  # by which Spark sorts them
+    streams = {name: stream_of(folder / name, frames) for name in rows}
+    run = braid.query(query, event_time="ts", **streams).start(
+        checkpoint=folder / "checkpoint",
+        sink=braid.sinks.parquet(folder / "out"),
+        workers=2,
+        groups=16,
+        available_now=True,
+        **options,
+    )
+    run.await_termination()
+    paths = (folder / "out").glob("batch=*/*.parquet")
+    found = sum((counted(pq.ParquetFile(path).read()) for path in paths), Counter())
+    whole = {name: pa.concat_tables(tables) for name, tables in rows.items()}
+    schemas = {name: table.schema for name, table in whole.items()}
+    bound = cql.bind(query, schemas, event_time="ts")
+    assert found == counted(oracle(bound, list(whole.values()), "ts"))
+    return run.events()
+
+
+def stream_of(folder: Path, frames: SparkSession | None) -> Stream:
+    if frames is None:
+        return braid.files(folder)
+    schema = from_arrow_schema(pq.read_schema(next(folder.iterdir())))
+    reader = frames.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+    return reader.parquet(str(folder))
 
 
 def of_kind(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [event for event in events if event["event"] == kind]
 
 
+@pytest.mark.parametrize("over", ["files", "streaming DataFrames"])
 def test_a_plan_is_left_when_selectivities_trade_places(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, over: str
 ) -> None:
     # However slow the machine is, a few batches make the change.
-    events = Switching(tmp_path).run(optimizer="exhaustive", migration_pause="1 minute")
+    events = Switching(tmp_path).run(
+        optimizer="exhaustive",
+        migration_pause="1 minute",
+        frames=None if over == "files" else spark,
+    )
     chosen = [event for event in of_kind(events, "plan") if event["new"] is not None]
     assert chosen[0]["batch"] >= SWITCH_S, "it was the best until then"
     last = chosen[-1]
@@ -110,16 +142,53 @@ def test_pairs_that_the_plan_does_not_join_are_sampled_on_the_side(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Of the two keys that c is joined on, no probe tells which does what."""
-    switching = Switching(tmp_path, also=" AND a.v = c.v")
+    switching = Switching(tmp_path, also=" AND a.v = c.v", switch_s=16)
     events = switching.run(optimizer="mjoin-init")
     first = of_kind(events, "plan")[0]
-    assert first["batch"] < SWITCH_S
+    assert first["batch"] < switching.switch_s
     known = {(e["stream"], e["other"]): e for e in first["selectivities"]}
     assert known["a", "b"]["certainty"] == "exact"
     assert known["b", "c"]["certainty"] == known["a", "c"]["certainty"] == "estimated"
     assert known["b", "c"]["selectivity"] == pytest.approx(1 / FEW, rel=0.2)
     assert known["a", "c"]["selectivity"] == pytest.approx(1 / 40, rel=0.2)
     assert [e for e in of_kind(events, "plan") if e["new"] is not None]
+
+
+FIRST = "((a b) c)"
+
+
+def plans_of_workers(
+    streams: Uneven, folder: Path, seconds: int
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """The plan that each of two workers has come to, and all changes of plan."""
+    rows = {s: [streams.rows(s, second) for second in range(seconds)] for s in STREAMS}
+    options = {"optimizer": "exhaustive", "migration_pause": "1 minute"}
+    events = run_rightly(folder, QUERY, rows, plan=FIRST, **options)
+    plans = [FIRST, FIRST]
+    for end in (e for e in of_kind(events, "migrate") if e["step"] == "end"):
+        for worker in end["workers"] or (0, 1):
+            plans[worker] = end["new"]
+    return plans, [event for event in of_kind(events, "plan") if event["new"] is not None]
+
+
+def test_a_worker_whose_rows_differ_chooses_a_plan_of_its_own(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    plans, chosen = plans_of_workers(APART, tmp_path, 12)
+    assert plans[0] != plans[1] != FIRST
+    (last,) = [event for event in chosen if event["new"] == plans[1]]
+    assert last["workers"] == (1,)
+    assert last["numbers"]["new_cpu"] < 0.8 * last["numbers"]["cpu"]
+    rates = [rate["rows_per_second"] for rate in last["rates"]]
+    assert rates == pytest.approx(APART.rates(1, 0), rel=0.3), "of its own rows alone"
+
+
+def test_what_switches_for_all_leaves_all_with_one_plan(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    plans, chosen = plans_of_workers(SWITCHING, tmp_path, 22)
+    assert plans[0] == plans[1] != FIRST
+    assert sorted(e["workers"] for e in chosen if e["new"] == plans[0]) == [(0,), (1,)]
 
 
 WINDOWS = "a [RANGE 1 SECONDS], b [RANGE 1 SECONDS]"

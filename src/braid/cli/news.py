@@ -16,6 +16,8 @@ from braid.events import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from braid.events import Event
 
 _TOLD_STEPS = {"send": "go", "receive": "have come"}
@@ -41,24 +43,34 @@ def sentence_of(event: Event) -> str | None:
             return f"{what} {who}{why(event.reason)}"
         case Held(worker=worker, waiting_rows=waiting, reason=reason):
             return f"{waiting:,} rows wait for worker {worker}{why(reason)}"
-        case Replanned(old=old, new=None, reason=reason):
-            return f"the plan stays {old}{why(reason)}"
-        case Replanned(new=new, reason=reason):
-            return f"a better plan is {new}{why(reason)}"
+        case Replanned(old=old, new=None, reason=reason, workers=workers):
+            return f"the plan{_whose(workers)} stays {old}{why(reason)}"
+        case Replanned(new=new, reason=reason, workers=workers):
+            return f"a better plan{_whose(workers, 'for')} is {new}{why(reason)}"
         case Migrated(step="fill"):
             return None
         case Migrated(step=step, way=way, old=old, new=new, reason=reason, workers=workers):
             verb = {"start": "changes", "end": "has changed", "refused": "does not change"}[
                 step
             ]
-            whose = f" of workers {', '.join(map(str, workers))}" if workers else ""
-            return f"the plan{whose} {verb} from {old} to {new} by {way}{why(reason)}"
+            return f"the plan{_whose(workers)} {verb} from {old} to {new} by {way}{why(reason)}"
         case CleanedUp(worker=worker, groups=groups, results=results):
             return f"worker {worker} cleaned up {groups:,} groups: {results:,} results"
         case Refused(proposal=proposal, reason=reason):
             return f"refused: {proposal}{why(reason)}"
         case _:
             return None
+
+
+def _whose(workers: Sequence[int], word: str = "of") -> str:
+    """Which workers a plan is of, unless it is all.
+
+    >>> _whose((0, 3))
+    ' of workers 0, 3'
+    """
+    if not workers:
+        return ""
+    return f" {word} worker{'s' if len(workers) > 1 else ''} {', '.join(map(str, workers))}"
 
 
 def why(reason: str) -> str:

@@ -196,8 +196,9 @@ class Relocated:
 class Replanned:
     """It was time to look for a better plan: `new` is one worth a change, if there is any.
 
-    `numbers` have the costs of the plan that runs and of the one that was found, by the rates
-    and selectivities that are known.
+    It is about all workers, or some that decide by themselves. `numbers` have the costs of the
+    plan that they have and of the one that was found, by the rates and selectivities that they
+    know.
     """
 
     name: ClassVar = "plan"
@@ -208,6 +209,7 @@ class Replanned:
     numbers: dict[str, float]
     rates: tuple[StreamRate, ...]
     selectivities: tuple[PairSelectivity, ...]
+    workers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,17 +48,20 @@ def parse_orders(text: str, tree: Tree, aliases: Sequence[str]) -> Orders:
     return orders
 
 
-def laid_orders(rounds: Rounds) -> Orders:
-    """The orders in which the joins of a plan's only tree probe, chosen by someone or not.
+def laid_orders(rounds: Rounds, number: int = 0) -> Orders:
+    """The orders in which the joins of a tree of a plan probe, chosen by someone or not.
 
     Where there are two inputs, there is nothing to choose.
     """
-    (tree,) = rounds.trees
     inputs = {
-        frozenset(leaves(child)): child for join in joins(tree) for child in join.children
+        frozenset(leaves(child)): child
+        for join in joins(rounds.trees[number])
+        for child in join.children
     }
     found: dict[Tree, tuple[Tree, ...]] = {}
     for segment in (segment for each in rounds.rounds for segment in each.segments):
+        if rounds.tree_of(segment.join) != number:
+            continue
         origin = rounds.joins[segment.join].children[segment.origin]
         probed = (rounds.states[step.state].relation.streams for step in segment.steps)
         asked = tuple(inputs[frozenset(streams)] for streams in probed)

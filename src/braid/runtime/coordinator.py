@@ -226,6 +226,8 @@ class Coordinator:
         for step in self.steps:
             step(batch)
         self.observation.after(self.plan, last, self.commit, batch.reports)
+        if self.replanning is not None:
+            self.replanning.learn(self.plan, last, self.commit, batch.reports)
         elapsed_ms = round((time.monotonic() - batch.began) * 1000)
         known = self.observation.statistics
         self.journal.add(batch_done(self.plan, self.commit, batch.reports, known, elapsed_ms))
@@ -242,9 +244,8 @@ class Coordinator:
             events += self.relocation.begin(self.commit.batch, wanted)
         if self.replanning is not None and not self.adaptation.is_ending:
             rows = sum(report.input_rows for report in batch.reports)
-            events += self.replanning.after(
-                self.migration, self.commit, self.observation, batch.job.read, rows
-            )
+            read = batch.job.read
+            events += self.replanning.after(self.migration, self.commit, read, rows)
         for event in events:
             self.journal.add(event)
         self._change_plan(elapsed_ms)

@@ -6,6 +6,9 @@ asks, or where what it asks is joined, its matches tell of the one key between t
 were independent of all before: an estimate. Later batches count for more than earlier ones, so
 that numbers follow what changes; what no probe has told of for long, under a plan that has
 changed, does not count. Of a pair that no probe tells of, a sample may (`runtime/sampling.py`).
+
+Where all is joined under one key, the rows of a worker meet nobody else's. What it has measured
+by itself, of its own rows in its own state, is then all that its costs depend on.
 """
 
 from __future__ import annotations
@@ -15,12 +18,15 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from braid.join.report import edge_totals
 from braid.optimize.timing.statistics import UNKNOWN, DataStatistics, Measure
 from braid.state.ladder import living_rows
+from braid.state.runs import marked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from braid.join.plan import JoinPlan
     from braid.join.report import Report
@@ -62,9 +68,13 @@ class _Sum:
 
 @dataclass(slots=True)
 class Observation:
-    """Learns from every batch of a run; rates are rows in a second of event time."""
+    """Learns from every batch of a run; rates are rows in a second of event time.
+
+    It looks at all workers, or at some.
+    """
 
     query: Query
+    workers: frozenset[int] | None = None
     _rates: dict[int, _Sum] = field(default_factory=dict, init=False)
     _counted: dict[Streams, _Sum] = field(default_factory=dict, init=False)
     _inferred: dict[Streams, _Sum] = field(default_factory=dict, init=False)
@@ -82,8 +92,12 @@ class Observation:
         for sums in (self._rates, self._counted, self._inferred):
             for each in sums.values():
                 each.fade()
+        if self.workers is not None:
+            reports = [report for report in reports if report.worker in self.workers]
         seconds = _seconds(before, now)
         probes = list(_probes(plan, reports))
+        workers = range(now.workers) if self.workers is None else self.workers
+        shares = _shares(plan, before, workers)
         # While the plan changes, the last tree gets rows that others have too.
         last = plan.rounds.roots[-2] + 1 if before.change is not None else 0
         passing = range(last, len(plan.rounds.joins)) if last else ()
@@ -97,8 +111,9 @@ class Observation:
         for probe in probes:
             if plan.rounds.fed and probe.join in passing:
                 continue  # by rows of all ages, which reach less of a state than new ones do
-            there = _reachable_rows(plan, now if probe.meets_news else before, probe.state)
-            there /= _share(plan, probe.join)
+            met = now if probe.meets_news else before
+            there = _reachable_rows(plan, met, probe.state, workers)
+            there /= shares[plan.rounds.tree_of(probe.join)]
             looked_at = probe.asked * there
             for pair in self._between(probe.known, probe.others) if looked_at else ():
                 is_pair = probe.known | probe.others == pair
@@ -129,6 +144,11 @@ class Observation:
     def unmeasured(self) -> list[Streams]:
         """The pairs that no probe tells of."""
         return [pair for pair in self._pairs if self._measured(pair) is UNKNOWN]
+
+    @property
+    def unknown(self) -> list[Streams]:
+        """The pairs that neither a probe nor a sample tells of."""
+        return [pair for pair in self.unmeasured if pair not in self._sampled]
 
     def note_sample(self, pair: Streams, selectivity: float) -> None:
         """Learn what a sample of a pair has shown."""
@@ -185,7 +205,7 @@ def _pairs_of(query: Query) -> Iterator[Streams]:
 
 
 class _Probe(NamedTuple):
-    """Rows of `known` streams, joined already, asked for those of others; on all workers."""
+    """Rows of `known` streams, joined already, asked for those of others."""
 
     join: int
     state: int
@@ -210,8 +230,10 @@ def _probes(plan: JoinPlan, reports: Sequence[Report]) -> Iterator[_Probe]:
                 known |= others
 
 
-def _reachable_rows(plan: JoinPlan, commit: Commit, number: int) -> float:
-    """About how many rows of a state a new row may join.
+def _reachable_rows(
+    plan: JoinPlan, commit: Commit, number: int, workers: Collection[int]
+) -> float:
+    """About how many rows of some workers' state a new row may join.
 
     A joined row is kept for as long as its youngest member may be, and most of its oldest leave
     their windows before. At a steady rate, of all that is kept for K the part
@@ -219,7 +241,7 @@ def _reachable_rows(plan: JoinPlan, commit: Commit, number: int) -> float:
     """
     state, newest_us = plan.rounds.states[number], commit.latest_us
     horizon_us = plan.horizon_us(state, newest_us)
-    living = sum(living_rows(own[number], horizon_us) for own in commit.ladders)
+    living = sum(living_rows(commit.ladders[w][number], horizon_us) for w in workers)
     if newest_us is None or horizon_us is None:
         return living
     kept_us = newest_us - horizon_us
@@ -227,15 +249,16 @@ def _reachable_rows(plan: JoinPlan, commit: Commit, number: int) -> float:
     return living / max(1.0, sum(kept_us / max(1, window_us) for window_us in windows))
 
 
-def _share(plan: JoinPlan, join: int) -> float:
-    """The part of all groups that goes through the tree of a join.
+def _shares(plan: JoinPlan, commit: Commit, workers: Collection[int]) -> list[float]:
+    """By tree, the part of some workers' groups that goes through it.
 
     A row meets those of its own tree alone, though the others count as well.
     """
     if not plan.routes:
-        return 1.0
-    route = plan.routes[plan.rounds.tree_of(join)]
-    return max(1, sum(end - first for first, end in route)) / plan.groups
+        return [1.0] * len(plan.texts)
+    own = np.isin(commit.assignments[plan.rounds.homes[0]], list(workers))
+    through = [(marked(route, plan.groups) & own).sum() for route in plan.routes]
+    return [max(1, int(groups)) / max(1, int(own.sum())) for groups in through]
 
 
 def _seconds(before: Commit, now: Commit) -> float:

@@ -270,9 +270,10 @@ class ContinuousQuery:
         laid = self.plan(groups=groups, plan=plan, order=order)
         wishes = [parse_wish(text, migration) for text in migrate_at]
         course = Migration(laid, workers, parse_duration(migration_pause) / 1000, migration)
-        all_memory = None if settings.memory_bytes is None else settings.memory_bytes * workers
-        union = self.union(laid)
-        advised = replanning_of(laid, union, optimizer, trigger, all_memory)
+        union, observation = self.union(laid), Observation(laid.query)
+        advised = replanning_of(
+            course, union, observation, optimizer, trigger, settings.memory_bytes
+        )
         for wish in wishes:
             course.ask(wish)
         shares = None if assign is None else parse_shares(assign, workers)
@@ -281,7 +282,7 @@ class ContinuousQuery:
         try:
             _check_plan(folder, opened.last_commit(), laid, given=(plan, order) != (None, None))
             options = course, union, opened, sink, workers, late, events, available_now
-            return self._start(*options, settings, Pacing(skew_buffer), advised)
+            return self._start(*options, settings, Pacing(skew_buffer), observation, advised)
         except BaseException:
             opened.close()
             raise
@@ -304,6 +305,7 @@ class ContinuousQuery:
         available_now: bool,
         settings: MemorySettings,
         pacing: Pacing,
+        observation: Observation,
         replanning: Replanning | None,
     ) -> Run:
         last = checkpoint.last_commit()
@@ -338,7 +340,7 @@ class ContinuousQuery:
             relocation=relocation,
             pacing=pacing,
             migration=migration,
-            observation=Observation(plan.query),
+            observation=observation,
             replanning=replanning,
             splits=Splits(union),
             journal=journal,

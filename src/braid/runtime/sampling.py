@@ -59,6 +59,10 @@ class Sampling:
             self._sampled_us |= dict.fromkeys(due, now_us)
             self._under_way = self._side.submit(self._sample, read, rows, due)
 
+    def is_awaited(self, observation: Observation) -> bool:
+        """Whether something is to be known soon of which nothing is known now."""
+        return self._under_way is not None and bool(observation.unknown)
+
     def _is_due(self, pair: Streams, now_us: int) -> bool:
         last_us = self._sampled_us.get(pair)
         return last_us is None or now_us - last_us >= self.every_us

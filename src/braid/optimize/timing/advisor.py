@@ -37,12 +37,13 @@ class Advice:
     """What to do now: change to `plan`, or nothing if there is none.
 
     `decision` is what settled it: the trigger's if it was not time, else that of hysteresis. If
-    it was time, `current` is the plan that runs, with its costs.
+    it was time, `cue` is why, and `current` is the plan that runs, with its costs.
     """
 
     plan: Plan | None
     decision: Decision
     current: Plan | None = None
+    cue: Decision | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,25 +83,59 @@ class Advisor:
         after = replace(self, trigger=trigger)
         if not decision.yes:
             return after, Advice(None, decision)
-        graph = situation.data.graph(
-            self.window,
-            keys=self.keys,
-            row_bytes=self.row_bytes,
-            assumed_selectivity=self.assumed_selectivity,
-        )
+        graph = self._graph(situation)
         current = self._priced(graph, tree, orders)
         log, candidate = self._candidate(situation, graph, current)
         after = replace(after, log=log)
         if candidate is None:
             none = Decision(False, "no plan keeps both budgets", decision.numbers)
-            return after, Advice(None, none, current)
+            return after, Advice(None, none, current, decision)
+        return after._weighed(situation, decision, current, candidate)
+
+    def consider(
+        self,
+        situation: Situation,
+        tree: str,
+        orders: str,
+        others: Sequence[tuple[str, str]],
+        cue: Decision,
+    ) -> tuple[Advisor, Advice]:
+        """The same on someone else's `cue`, who has other plans: trees with their orders.
+
+        Each must be clearly better than those before it, and so must be the one that an
+        optimizer finds in the end.
+        """
+        graph = self._graph(situation)
+        best = current = self._priced(graph, tree, orders)
+        for other in others:
+            best = self._better(best, self._priced(graph, *other))
+        best = self._better(best, self._found(graph, best))
+        return self._weighed(situation, cue, current, best)
+
+    def _better(self, plan: Plan, other: Plan | None) -> Plan:
+        """The other if it is a clear gain, else the plan."""
+        if other is None or self.hysteresis.refusal(self.budget, plan, other) is not None:
+            return plan
+        return other
+
+    def _weighed(
+        self, situation: Situation, cue: Decision, current: Plan, candidate: Plan
+    ) -> tuple[Advisor, Advice]:
         hysteresis, verdict = self.hysteresis.weigh(
             situation.elapsed_ms, self.budget, current, candidate
         )
-        reason = f"{decision.reason}: {verdict.reason}"
-        verdict = Decision(verdict.yes, reason, {**decision.numbers, **verdict.numbers})
-        after = replace(after, hysteresis=hysteresis)
-        return after, Advice(candidate if verdict.yes else None, verdict, current)
+        reason = f"{cue.reason}: {verdict.reason}"
+        verdict = Decision(verdict.yes, reason, {**cue.numbers, **verdict.numbers})
+        advice = Advice(candidate if verdict.yes else None, verdict, current, cue)
+        return replace(self, hysteresis=hysteresis), advice
+
+    def _graph(self, situation: Situation) -> JoinGraph:
+        return situation.data.graph(
+            self.window,
+            keys=self.keys,
+            row_bytes=self.row_bytes,
+            assumed_selectivity=self.assumed_selectivity,
+        )
 
     def _candidate(
         self, situation: Situation, graph: JoinGraph, current: Plan

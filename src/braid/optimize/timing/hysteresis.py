@@ -53,7 +53,7 @@ class Hysteresis:
         }
         if (candidate.tree, candidate.orders) == (current.tree, current.orders):
             return self, Decision(False, "the plan is the best that was found", numbers)
-        refusal = self._refusal(budget, current, candidate)
+        refusal = self.refusal(budget, current, candidate)
         if refusal is not None:
             return self, Decision(False, refusal, numbers)
         lasted_ms = None if self.changed_ms is None else elapsed_ms - self.changed_ms
@@ -65,7 +65,7 @@ class Hysteresis:
         reason = "the plan misses a budget" if not current.qualified else "another saves CPU"
         return after, Decision(True, reason, numbers)
 
-    def _refusal(self, budget: Budget, current: Plan, candidate: Plan) -> str | None:
+    def refusal(self, budget: Budget, current: Plan, candidate: Plan) -> str | None:
         """Why the candidate is not worth a change, if it is not."""
         kept = 1 - self.gain
         if not budget.allows(current.cpu, current.memory):

@@ -1,0 +1,174 @@
+"""Workers that find plans of their own, by what each of them measures; without Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from braid import cql
+from braid.events import Migrated, Replanned
+from braid.join.plan import JoinPlan, make_plan
+from braid.model.expression import Column
+from braid.optimize.cost_model import IndexProbes
+from braid.runtime.migration import Migration
+from braid.runtime.observation import Observation
+from braid.runtime.replanning import replanning_of
+from braid.runtime.union import StreamUnion
+from tests.engine import Engine
+from tests.oracle.answers import counted, oracle
+from tests.oracle.uneven import (
+    AB_FIRST,
+    APART,
+    BC_FIRST,
+    GROUPS,
+    QUERY,
+    SCHEMA,
+    STREAMS,
+    SWITCHING,
+    WORKERS,
+    Uneven,
+)
+from tests.unit.state.making import quick_folder
+
+if TYPE_CHECKING:
+    from braid.runtime.replanning import Replanning
+    from braid.state.commit import Commit
+    from braid.state.runs import Ranges
+
+BOUND = cql.bind(QUERY, dict.fromkeys(STREAMS, SCHEMA), event_time="ts")
+AB, BC = "((a b) c)", "(a (b c))"
+SOME, EVERY = ((0, 2),), ((0, GROUPS // 2),)
+EVERY_PAIR = "(a b c); a: b c; b: c a; c: a b"
+"""Of each pair, some rows ask before they have met others."""
+
+
+def plan_of(text: str) -> JoinPlan:
+    types = {Column(n, f.name): f.type for n in range(len(STREAMS)) for f in SCHEMA}
+    return make_plan(BOUND, types, "ts", groups=GROUPS, lateness_us=0, plans=[text])
+
+
+def unread() -> NoReturn:
+    raise AssertionError("under one key, probes tell of all pairs")
+
+
+class Course:
+    """A run with an optimizer, a second a batch."""
+
+    def __init__(self, streams: Uneven, text: str, way: str = "auto") -> None:
+        self.streams, self.plan = streams, plan_of(text)
+        self.observation = Observation(BOUND)
+        self.migration = Migration(self.plan, WORKERS, 60_000.0, way)
+        union = StreamUnion.of(self.plan, dict.fromkeys(STREAMS, from_arrow_schema(SCHEMA)))
+        asked = self.migration, union, self.observation
+        found = replanning_of(*asked, "exhaustive", "data", None)
+        assert found is not None
+        found.costs = IndexProbes()  # whatever machine this is
+        self.replanning: Replanning = found
+        self.looks: list[Replanned] = []
+        self.steps: list[Migrated] = []
+
+    def run(self, seconds: int, moved: tuple[int, Ranges] | None = None) -> Commit:
+        """The last record of so many seconds, all results of which are right.
+
+        In some second, groups may move from the first to the second worker.
+        """
+        with quick_folder() as folder:
+            engine = Engine(self.plan, folder, WORKERS, filled_at_once=GROUPS)
+            for second in range(seconds):
+                if moved is not None and second == moved[0]:
+                    engine.move(0, moved[1], 0, 1)
+                self._batch(engine, second)
+                for move in engine.commit.moves:
+                    engine.arrive(move, with_files=True)
+            engine.checkpoint.close()
+            found = counted(engine.all_results())
+        whole = [
+            pa.concat_tables(self.streams.rows(name, second) for second in range(seconds))
+            for name in STREAMS
+        ]
+        assert found == counted(oracle(BOUND, whole, "ts"))
+        return engine.commit
+
+    def _batch(self, engine: Engine, second: int) -> None:
+        before = engine.commit
+        engine.batch({n: self.streams.rows(name, second) for n, name in enumerate(STREAMS)})
+        learned = engine.plan, before, engine.commit, engine.reports
+        self.observation.after(*learned)
+        self.replanning.learn(*learned)
+        self.looks += self.replanning.after(self.migration, engine.commit, unread, 0)
+        for each in self.migration.after(engine.commit, 1.0, self.observation):
+            if isinstance(each, Migrated):
+                self.steps.append(each)
+            else:
+                engine.commit = each
+        engine.plan = self.migration.plan
+
+    def plans(self, commit: Commit) -> list[set[str]]:
+        """By worker, the plans that its groups go through."""
+        trees = commit.plan_of_group or (0,) * GROUPS
+        owned = list(zip(commit.assignments[0], trees, strict=True))
+        return [{commit.plans[t] for w, t in owned if w == worker} for worker in range(WORKERS)]
+
+    @property
+    def ends(self) -> list[tuple[str, tuple[int, ...]]]:
+        """All changes: to which plan, of which workers."""
+        return [(each.new, each.workers) for each in self.steps if each.step == "end"]
+
+
+def test_workers_whose_rows_have_other_habits_get_other_plans() -> None:
+    """All rows together give no reason for either: as many come of a as of c."""
+    course = Course(APART, EVERY_PAIR)
+    assert course.plans(course.run(10)) == [{AB}, {BC}]
+    assert sorted(course.ends) == [(AB, (0,)), (BC, (1,))]
+    chosen = {look.workers: look for look in course.looks if look.new is not None}
+    assert {workers: look.new for workers, look in chosen.items()} == {(0,): AB, (1,): BC}
+    for (worker,), look in chosen.items():
+        rates = [rate.rows_per_second for rate in look.rates]
+        assert rates == pytest.approx(APART.rates(worker, 0), rel=0.3)
+        assert look.numbers["new_cpu"] <= 0.8 * look.numbers["cpu"]
+        assert look.old == EVERY_PAIR
+
+
+def test_one_worker_alone_changes_and_both_look_on() -> None:
+    """The first has its plan from the beginning; then the second's rows change their habits."""
+    streams = Uneven(lambda worker, second: BC_FIRST if worker and second < 12 else AB_FIRST)
+    course = Course(streams, AB)
+    assert course.plans(course.run(26)) == [{AB}, {AB}]
+    assert course.ends == [(BC, (1,)), (AB, (1,))], "there, and back to what the other has"
+
+
+def test_what_changes_for_all_is_one_change_of_all() -> None:
+    course = Course(SWITCHING, AB)
+    assert course.plans(course.run(22)) == [{BC}, {BC}]
+    assert course.ends == [(BC, ())]
+    told = [(look.workers, look.new) for look in course.looks if look.new is not None]
+    assert sorted(told) == [((0,), BC), ((1,), BC)]
+
+
+def test_groups_that_moved_keep_their_plan_until_their_worker_changes() -> None:
+    """Then it is all of its groups that do."""
+    streams = Uneven(
+        lambda worker, second: AB_FIRST if second >= 12 else (AB_FIRST, BC_FIRST)[worker]
+    )
+    course = Course(streams, EVERY_PAIR)
+    commit = course.run(11, (9, SOME))
+    assert course.plans(commit) == [{AB}, {AB, BC}]
+    course = Course(streams, EVERY_PAIR)
+    assert course.plans(course.run(26, (9, SOME))) == [{AB}, {AB}]
+    assert course.ends[-1] == (AB, (1,))
+
+
+def test_a_worker_without_groups_has_no_say() -> None:
+    course = Course(SWITCHING, AB)
+    assert course.plans(course.run(24, (4, EVERY))) == [set(), {BC}]
+    assert course.ends == [(BC, ())]
+    assert {look.workers for look in course.looks if look.batch > 5} == {(1,)}
+
+
+def test_along_a_parallel_track_all_go_together() -> None:
+    course = Course(SWITCHING, AB, "parallel-track")
+    assert course.plans(course.run(24)) == [{BC}, {BC}]
+    assert {(look.workers, look.new) for look in course.looks if look.new} == {((), BC)}
