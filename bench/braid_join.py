@@ -22,7 +22,7 @@ from bench.workload import STREAMS, WINDOW_MS, batch_files, link_prefix
 from braid.runtime.files import Shelf
 from braid.runtime.pinning import drop_anchor
 from braid.runtime.session import quiet
-from braid.runtime.split import Split, slot_expression
+from braid.runtime.split import Splits, slot_expression
 from braid.state.commit import equal_shares
 
 if TYPE_CHECKING:
@@ -89,12 +89,12 @@ def _pass_through(query: ContinuousQuery) -> Progress:
     quiet(query.spark, WORKERS)
     slot = slot_expression(plan, 0, [equal_shares(GROUPS, WORKERS)], anchor.slot_keys)
     union = query.union(plan)
-    split = Split.of(plan, union)
+    splits = Splits(union)
 
     def prepare() -> DataFrame:
         taken = shelf.take()
         frames = {n: r.read(taken[n], ["ts", "k", "v"]) for n, r in query.readers.items()}
-        rows = split.entering(union.rows(frames), 0)
+        rows = splits.entering(plan, union.apart(frames), 0)
         assert rows is not None, "all streams enter in the only round"
         sent = anchor.pin(rows.selectExpr("*", f"{slot} AS slot"))
         counts = sent.mapInArrow(_count, "rows bigint")

@@ -52,11 +52,12 @@ if TYPE_CHECKING:
     from braid.runtime.replanning import Replanning
     from braid.runtime.sinks import Sink
     from braid.runtime.split import Splits
+    from braid.runtime.union import Gathered
     from braid.state.checkpoint import Checkpoint
     from braid.state.commit import Commit
 
-    Read = Callable[[], DataFrame]
-    """The rows of a batch, as `braid.runtime.union` has them."""
+    Read = Callable[[], Gathered]
+    """Has the rows of a batch, again and again if need be."""
 
 _TRIES = 4  # a batch is given up when it has failed as often as Spark gives up a task
 
@@ -106,7 +107,8 @@ class Coordinator:
         moves = self.relocation.unbegun
         assignments = self.relocation.begun(commit, moves).assignments
         rows = read()
-        quiet(rows.sparkSession, self.commit.workers)
+        spark = next(iter(rows.values())).sparkSession
+        quiet(spark, self.commit.workers)
         orders = self.checkpoint.orders / f"{uuid.uuid4().hex}.json"
         job = Job(plan, self.checkpoint.folder, self.incarnation, orders)
         sent: DataFrame | None = None
@@ -118,18 +120,18 @@ class Coordinator:
         shuffled = self._shuffled(plan, rows, last, sent, assignments)
         answers = shuffled.mapInArrow(job.task(last), REPORT)
         answers._jdf.queryExecution().executedPlan()  # Spark keeps it for the time of need
-        return Prepared(read, rows.sparkSession, answers, orders, plan, assignments, moves)
+        return Prepared(read, spark, answers, orders, plan, assignments, moves)
 
     def _shuffled(
         self,
         plan: JoinPlan,
-        entered: DataFrame,
+        entered: Gathered,
         number: int,
         sent: DataFrame | None,
         assignments: Sequence[Sequence[int]],
     ) -> DataFrame:
         """A round's rows on their workers: those that enter, and those of the round before."""
-        rows = self.splits.of(plan).entering(entered, number)
+        rows = self.splits.entering(plan, entered, number)
         if sent is not None:
             onward = rehashed(plan, number, sent)
             rows = onward if rows is None else onward.unionAll(rows)
@@ -153,7 +155,9 @@ class Coordinator:
             )
         if number > self.commit.source_batch:
             self._make_room(rows.sparkSession)
-            self._take(self._prepare_now(lambda: rows), source_batch=number)
+            self._take(
+                self._prepare_now(lambda: self.splits.union.gathered(rows)), source_batch=number
+            )
         # Of one that came again too: the crash may have been before what it closed was shown.
         self.close_moments(rows.sparkSession)
 

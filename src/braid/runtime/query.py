@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from braid.adapt.strategy import Strategy
     from braid.cql.fluent import Draft
     from braid.model.query import Query
+    from braid.runtime.union import Gathered
     from braid.state.move import Move
     from braid.state.runs import Run as StateRun
 
@@ -371,13 +372,13 @@ class ContinuousQuery:
             read = partial(self._read_files, self._needed_columns(), union)
             return FolderFeed(shelf, names, read, coordinator, self.spark)
         offsets = coordinator.checkpoint.folder / "spark"
-        writer = union.rows(self.frames).writeStream
+        writer = union.together(self.frames).writeStream
         writer = writer.option("checkpointLocation", str(offsets))
         writer = writer.trigger(availableNow=True) if available_now else writer
         return SparkFeed(writer, coordinator, self.spark)
 
     def union(self, plan: JoinPlan) -> StreamUnion:
-        """How rows of the query's streams come into one frame; it is the same for all plans."""
+        """How rows of the query's streams are gathered; it is the same for all plans."""
         columns = {name: reader.schema for name, reader in self.readers.items()}
         columns |= {name: frame.schema for name, frame in self.frames.items()}
         return StreamUnion.of(plan, columns)
@@ -387,9 +388,9 @@ class ContinuousQuery:
         needed: Mapping[str, list[str]],
         union: StreamUnion,
         taken: Mapping[str, list[str]],
-    ) -> DataFrame:
+    ) -> Gathered:
         """The rows of some files."""
-        return union.rows({n: r.read(taken[n], needed[n]) for n, r in self.readers.items()})
+        return union.apart({n: r.read(taken[n], needed[n]) for n, r in self.readers.items()})
 
     def _needed_columns(self) -> dict[str, list[str]]:
         """The sources' own columns that the query uses, under any of their aliases."""

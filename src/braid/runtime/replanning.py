@@ -44,8 +44,6 @@ from braid.state.store import MEMORY
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from pyspark.sql import DataFrame
-
     from braid.join.plan import JoinPlan
     from braid.join.report import Report
     from braid.model.query import Query
@@ -53,7 +51,7 @@ if TYPE_CHECKING:
     from braid.optimize.timing.advisor import Advice
     from braid.optimize.timing.contract import Trigger
     from braid.runtime.migration import Migration
-    from braid.runtime.union import StreamUnion
+    from braid.runtime.union import Gathered, StreamUnion
     from braid.state.commit import Commit
 
 OFF = "off"
@@ -100,7 +98,7 @@ class Replanning:
                 party.observation.after(plan, before, now, reports)
 
     def after(
-        self, migration: Migration, commit: Commit, read: Callable[[], DataFrame], rows: int
+        self, migration: Migration, commit: Commit, read: Callable[[], Gathered], rows: int
     ) -> Iterator[Replanned]:
         """Have plans changed, if it is time and there are better ones; and tell why.
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from braid.events import Journal
     from braid.runtime.coordinator import Coordinator, Prepared
     from braid.runtime.files import Shelf
+    from braid.runtime.union import Gathered
     from braid.state.names import NameList
 
 
@@ -164,7 +165,7 @@ class FolderFeed:
         self,
         shelf: Shelf,
         names: NameList,
-        read: Callable[[Mapping[str, list[str]]], DataFrame],
+        read: Callable[[Mapping[str, list[str]]], Gathered],
         coordinator: Coordinator,
         spark: SparkSession,
     ) -> None:

@@ -16,6 +16,7 @@ from pyspark.sql.functions import expr
 from braid.join.wire import TAGS
 from braid.model.expression import Column
 from braid.runtime.faults import unlogged
+from braid.runtime.union import united
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from braid.model.query import Key, Query
     from braid.runtime.observation import Observation, Streams
-    from braid.runtime.union import StreamUnion
+    from braid.runtime.union import Gathered, StreamUnion
 
 _ROWS = 100_000  # of a batch are enough
 
@@ -43,7 +44,7 @@ class Sampling:
     )
 
     def after(
-        self, read: Callable[[], DataFrame], rows: int, now_us: int, observation: Observation
+        self, read: Callable[[], Gathered], rows: int, now_us: int, observation: Observation
     ) -> None:
         """Note what was found beside a batch, and look among its own `rows`, to be `read`."""
         if self._under_way is not None:
@@ -68,7 +69,7 @@ class Sampling:
         return last_us is None or now_us - last_us >= self.every_us
 
     def _sample(
-        self, read: Callable[[], DataFrame], rows: int, pairs: Sequence[Streams]
+        self, read: Callable[[], Gathered], rows: int, pairs: Sequence[Streams]
     ) -> dict[Streams, float]:
         """For each pair of streams that both have rows, the part of all pairs that join."""
         parts, found = max(1, rows // _ROWS), {}
@@ -81,17 +82,20 @@ class Sampling:
                     found[pair] = min(1.0, max(1, joined * parts) / (ours * theirs))
         return found
 
-    def _keys(self, rows: DataFrame, pair: Streams) -> DataFrame:
+    def _keys(self, gathered: Gathered, pair: Streams) -> DataFrame:
         """A hash of the keys that two streams share, for each of their rows that can join."""
         shared = [key for key in self.query.keys if pair <= key.streams]
+        frames = (frame for streams, frame in gathered.items() if pair & set(streams))
         cases = " ".join(
             f"WHEN {stream} THEN xxhash64({', '.join(self._columns(shared, stream))})"
             for stream in sorted(pair)
         )
-        rows = rows.selectExpr(
-            "stream", f"CASE WHEN at & {TAGS} = 0 THEN CASE stream {cases} END END AS key"
+        keyed = (
+            united(frames)
+            .filter(f"at & {TAGS} = 0")
+            .selectExpr("stream", f"CASE stream {cases} END AS key")
         )
-        return rows.filter("key IS NOT NULL")
+        return keyed.filter("key IS NOT NULL")
 
     def _columns(self, keys: Sequence[Key], stream: int) -> Iterator[str]:
         for key in keys:

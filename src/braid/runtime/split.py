@@ -1,14 +1,12 @@
-"""The split: from the frame of all streams to the wire's form, by a plan, in Catalyst.
+"""The split: from the rows that were gathered to the wire's form, by a plan, in Catalyst.
 
 Everything here is an expression over columns; no row passes through Python. `braid.join.wire`
-explains the form, `braid.runtime.union` the frame.
+explains the form, `braid.runtime.union` what rows have before.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -16,66 +14,69 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from braid.join.outgoing import hashed_slots
 from braid.join.wire import TAGS
 from braid.model.expression import Column
-from braid.runtime.union import hashable
+from braid.runtime.union import hashable, united
 from braid.state.runs import marked
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
     from braid.join.plan import JoinPlan
-    from braid.plan.rounds import Port
-    from braid.runtime.union import StreamUnion
+    from braid.plan.rounds import Port, Round
+    from braid.runtime.union import Gathered, StreamUnion
 
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """One port of a round for each of some streams, as text for Spark."""
+    """One port of a round for some streams of a frame, as text for Spark."""
 
-    before: str
+    before: str | None
     columns: tuple[str, ...]
     after: str | None
 
     def of(self, rows: DataFrame) -> DataFrame:
         """The rows that go by these ports."""
-        rows = rows.filter(self.before).selectExpr(*self.columns)
+        if self.before is not None:
+            rows = rows.filter(self.before)
+        rows = rows.selectExpr(*self.columns)
         return rows if self.after is None else rows.filter(self.after)
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How all streams' rows get the wire's form; the same for every batch.
+    """How rows get the wire's form; the same for every batch.
 
-    A frame that Spark does not see through is read once for each layer. So ports are spread
-    over as few layers as can be: in most rounds, every stream has a single one.
+    A frame is read once for each layer. So its ports are spread over as few layers as can be:
+    in most rounds, every stream has a single one.
     """
 
-    layers: Mapping[int, tuple[_Layer, ...]]  # by round
+    layers: Mapping[tuple[int, tuple[int, ...]], tuple[_Layer, ...]]  # by round and streams
 
     @classmethod
-    def of(cls, plan: JoinPlan, union: StreamUnion) -> Split:
-        """The split of a plan."""
-        layers, seen = {}, set[int]()
+    def of(cls, plan: JoinPlan, union: StreamUnion, frames: Iterable[tuple[int, ...]]) -> Split:
+        """The split of a plan; `frames` tells which streams have one together."""
+        layers, seen, streams = {}, set[int](), list(frames)
         for number, a_round in enumerate(plan.rounds.rounds):
-            by_stream: dict[int, list[int]] = defaultdict(list)
-            for tag, port in enumerate(a_round.ports):
-                if port.stream is not None:
-                    by_stream[port.stream].append(tag)
-            made = []
-            while by_stream:
-                tags = {stream: mine.pop(0) for stream, mine in by_stream.items()}
-                made.append(_layer(plan, union, number, tags, tags.keys() - seen))
-                seen |= tags.keys()
-                by_stream = {stream: mine for stream, mine in by_stream.items() if mine}
-            layers[number] = tuple(made)
+            for frame in streams:
+                made, left = [], _ports(a_round, frame)
+                while left:
+                    tags = {stream: mine[0] for stream, mine in left.items()}
+                    made.append(_layer(plan, union, number, frame, tags, seen))
+                    seen |= tags.keys()
+                    left = {stream: mine[1:] for stream, mine in left.items() if mine[1:]}
+                layers[number, frame] = tuple(made)
         return cls(layers)
 
-    def entering(self, rows: DataFrame, number: int) -> DataFrame | None:
-        """Of the streams' rows, those that enter in one round."""
-        parts = [layer.of(rows) for layer in self.layers[number]]
-        return reduce(lambda left, right: left.unionAll(right), parts) if parts else None
+    def entering(self, rows: Gathered, number: int) -> DataFrame | None:
+        """The rows that enter in one round."""
+        parts = [
+            layer.of(frame)
+            for streams, frame in rows.items()
+            for layer in self.layers[number, streams]
+        ]
+        return united(parts) if parts else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +86,36 @@ class Splits:
     union: StreamUnion
     _made: dict[Hashable, Split] = field(default_factory=dict, init=False)
 
-    def of(self, plan: JoinPlan) -> Split:
-        """That of a plan."""
-        key = plan.texts, plan.routes, plan.rounds.fed
+    def entering(self, plan: JoinPlan, rows: Gathered, number: int) -> DataFrame | None:
+        """The rows that enter in one round of a plan."""
+        key = plan.texts, plan.routes, plan.rounds.fed, tuple(rows)
         if key not in self._made:
-            self._made[key] = Split.of(plan, self.union)
-        return self._made[key]
+            self._made[key] = Split.of(plan, self.union, rows)
+        return self._made[key].entering(rows, number)
+
+
+def _ports(a_round: Round, frame: Collection[int]) -> dict[int, list[int]]:
+    """By stream of a frame, the tags of the ports by which its rows come into a round."""
+    tags: dict[int, list[int]] = {}
+    for tag, port in enumerate(a_round.ports):
+        if port.stream is not None and port.stream in frame:
+            tags.setdefault(port.stream, []).append(tag)
+    return tags
 
 
 def _layer(
     plan: JoinPlan,
     union: StreamUnion,
     number: int,
+    frame: tuple[int, ...],
     tags: Mapping[int, int],
-    first: Collection[int],
+    seen: Collection[int],
 ) -> _Layer:
-    """The ports with some tags, by stream; rows that cannot join go by a stream's `first`."""
+    """The ports with some tags, by stream; rows that cannot join come where none was seen."""
     a_round = plan.rounds.rounds[number]
     ports = {stream: a_round.ports[tag] for stream, tag in tags.items()}
-    before = {s: "true" if s in first else f"at & {TAGS} = 0" for s in tags}
+    before = dict.fromkeys(frame, "false")
+    before |= {stream: f"at & {TAGS} = 0" if stream in seen else "true" for stream in tags}
     slots = [
         f"{_by_stream({s: _filled(plan, union, port, slot) for s, port in ports.items()})}"
         f" AS slot{slot}"
@@ -112,7 +124,7 @@ def _layer(
     hashes = {stream: _hash(plan, union, port) for stream, port in ports.items()}
     tag = _by_stream({stream: f"{tag}L" for stream, tag in tags.items()})
     return _Layer(
-        before=_by_stream(before, "false"),
+        before=None if set(before.values()) == {"true"} else _by_stream(before),
         columns=(
             f"CASE WHEN at & {TAGS} = 0 THEN at | {tag} ELSE at END AS at",
             f"{_by_stream(hashes)} AS hash",
@@ -123,12 +135,12 @@ def _layer(
     )
 
 
-def _by_stream(values: Mapping[int, str], other: str | None = None) -> str:
-    """For each stream a value of its own, as SQL; `other` is that of streams without one."""
-    if other is None and len(set(values.values())) == 1:
+def _by_stream(values: Mapping[int, str]) -> str:
+    """For each stream a value of its own, as SQL."""
+    if len(set(values.values())) == 1:
         return next(iter(values.values()))
     cases = " ".join(f"WHEN {stream} THEN {value}" for stream, value in values.items())
-    return f"CASE stream {cases}{'' if other is None else f' ELSE {other}'} END"
+    return f"CASE stream {cases} END"
 
 
 def _filled(plan: JoinPlan, union: StreamUnion, port: Port, slot: int) -> str:

@@ -1,24 +1,24 @@
-"""All streams' rows in one frame: the same for all plans, so that a plan can change.
+"""All streams' rows in frames of one form: the same for all plans, so that a plan can change.
 
-What Spark brings of a batch is opaque: it can be read, as often as one likes, but not looked
-into, and Spark's offsets name the sources of the query that it was started with. So all that
-depends on a plan comes behind this frame (`braid.runtime.split`), and here is what does not:
-filters, derived columns, and the time. Its columns are
+What Spark brings of a batch is one frame, and opaque: it can be read as often as one likes, but
+not looked into, and Spark's offsets name the sources of the query that it was started with. So
+all that depends on a plan comes behind it (`braid.runtime.split`), and here is what does not:
+filters, derived columns, and the time. What is read from files is a frame for each stream, for
+Spark plans a batch sooner that way. The columns are
 
 * `stream`: the stream's number;
 * `at`: the event time as on the wire (`braid.join.wire`), with an empty tag, or with the one
   that says why the row can never join;
 * `column0`, …: typed places that the streams share, as they share slots on the wire.
 
-Everything is an expression over columns. Where Spark sees through the frame, as it does with
-files, it takes a split's expressions into each stream's branch, and reads no branch in vain.
+Everything is an expression over columns.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -28,17 +28,20 @@ from braid.join.wire import LATEST_US, NULL_KEY, NULL_TIME, TAG_BITS, take_slots
 from braid.model.expression import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
     from braid.join.plan import JoinPlan
 
+Gathered: TypeAlias = "Mapping[tuple[int, ...], DataFrame]"
+"""The rows of a batch: frames, by the streams that they are of. Each stream is in one."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Branch:
-    """One stream's way into the frame, as text for Spark: asking it in Python takes longer."""
+    """One stream's way into that form, as text for Spark: asking it in Python takes longer."""
 
     source: str
     filter: str | None
@@ -46,7 +49,7 @@ class _Branch:
     columns: tuple[str, ...]
 
     def of(self, frame: DataFrame) -> DataFrame:
-        """A source's rows in the frame's form."""
+        """A source's rows in that form."""
         if self.filter is not None:
             frame = frame.filter(self.filter)
         if self.derived:
@@ -56,7 +59,7 @@ class _Branch:
 
 @dataclass(frozen=True, slots=True)
 class StreamUnion:
-    """How all streams' rows come into one frame, and where their columns are in it."""
+    """How all streams' rows get one form, and where their columns are in it."""
 
     branches: tuple[_Branch, ...]
     types: tuple[pa.DataType, ...]
@@ -76,24 +79,38 @@ class StreamUnion:
         ]
         return cls(tuple(branches), tuple(types), places)
 
-    def rows(self, frames: Mapping[str, DataFrame]) -> DataFrame:
-        """All streams' rows; `frames` are by source."""
-        parts = (branch.of(frames[branch.source]) for branch in self.branches)
-        return reduce(lambda left, right: left.unionAll(right), parts)
+    def apart(self, frames: Mapping[str, DataFrame]) -> Gathered:
+        """A frame for each stream; `frames` are by source."""
+        branches = enumerate(self.branches)
+        return {(stream,): branch.of(frames[branch.source]) for stream, branch in branches}
 
-    def no_rows(self, spark: SparkSession) -> DataFrame:
-        """The frame of streams without rows."""
+    def together(self, frames: Mapping[str, DataFrame]) -> DataFrame:
+        """All streams in one frame."""
+        return united(self.apart(frames).values())
+
+    def gathered(self, rows: DataFrame) -> Gathered:
+        """What has come of all streams in one frame."""
+        return {tuple(range(len(self.branches))): rows}
+
+    def no_rows(self, spark: SparkSession) -> Gathered:
+        """Streams without rows."""
         fixed = [("stream", pa.int32()), ("at", pa.int64())]
         columns = [(f"column{place}", kind) for place, kind in enumerate(self.types)]
-        return spark.createDataFrame([], from_arrow_schema(pa.schema([*fixed, *columns])))
+        schema = from_arrow_schema(pa.schema([*fixed, *columns]))
+        return self.gathered(spark.createDataFrame([], schema))
 
     def name(self, column: Column) -> str:
-        """Where a stream's column is in the frame."""
+        """Where a stream's column is."""
         return f"column{self.places[column]}"
 
     def hashable(self, column: Column) -> str:
         """A key column such that equal keys hash alike."""
         return hashable(self.name(column), self.types[self.places[column]])
+
+
+def united(frames: Iterable[DataFrame]) -> DataFrame:
+    """The rows of some frames with the same columns."""
+    return reduce(lambda left, right: left.unionAll(right), frames)
 
 
 def hashable(name: str, kind: pa.DataType) -> str:
