@@ -3,6 +3,9 @@
     python -m bench.adapting [QUESTION …]
 
 * `ample`: everything switched on, with more memory than is needed, beside everything off;
+* `advised`: what an optimizer takes of the time of batches where there is nothing to find: by
+  default, and if it looks for a plan after every batch. Runs differ by far more than that, so
+  its own time is taken, within one run;
 * `moving`: the other groups' throughput while a fifth of the state moves;
 * `burst`: batches while a key bursts, beside the calm ones before, with the buffer and without;
 * `slowed`: the same while the processes of one executor get a fraction of their time.
@@ -34,6 +37,7 @@ import pyarrow.parquet as pq
 import braid
 from bench.growth import Load, join_all, measure
 from braid.adapt.proposal import Relocate
+from braid.runtime.replanning import Replanning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,6 +84,57 @@ def ample(root: Path) -> Iterator[Mark]:
             seen = measure(load, streams, root / "run", **options).batch_ms
             best[name] = min(seen, best.get(name, seen))
     yield Mark("ready for everything, to nothing", best["on"] / best["off"], 1.05)
+
+
+class Stopwatch:
+    """The time that the driver spends in the optimizer, as it runs; sampling included."""
+
+    def __init__(self) -> None:
+        self.spent_ms = 0.0
+
+    def __enter__(self) -> Stopwatch:
+        self.usual = {name: getattr(Replanning, name) for name in ("learn", "after")}
+        for name, method in self.usual.items():
+            setattr(Replanning, name, self.timed(method))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name, method in self.usual.items():
+            setattr(Replanning, name, method)
+
+    def timed(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*given: Any) -> Any:
+            began = time.perf_counter()
+            found = method(*given)
+            found = None if found is None else list(found)  # all of it now
+            self.spent_ms += 1000 * (time.perf_counter() - began)
+            return found
+
+        return run
+
+
+def advised(root: Path) -> Iterator[Mark]:
+    """Streams that stay as they are, on one key and on two."""
+    for is_tree in (False, True):
+        load = Load(50, is_tree)
+        streams = load.write(root / f"advised{is_tree}")
+        for name, trigger in {
+            "as it is": "data",
+            "always": "data interval_ms=0 threshold=0",
+        }.items():
+            with Stopwatch() as watch:
+                options = {"optimizer": "exhaustive", "trigger": trigger}
+                run = join_all(load.query, streams, root / "run", **options)
+            batches = [event for event in run.events() if event["event"] == "batch"]
+            looks = sum(event["event"] == "plan" for event in run.events())
+            keys = "two keys" if is_tree else "one key"
+            print(f"{keys}, {name}: {looks} looks for a plan, {watch.spent_ms:.0f} ms")
+            with_it = sum(event["elapsed_ms"] for event in batches) + watch.spent_ms
+            yield Mark(
+                f"with an optimizer, to without: {keys}, {name}",
+                with_it / (with_it - watch.spent_ms),
+                1.02,
+            )
 
 
 @dataclass(frozen=True)
@@ -275,6 +330,7 @@ def slowed(root: Path) -> Iterator[Mark]:
 
 QUESTIONS: dict[str, Callable[[Path], Iterator[Mark]]] = {
     "ample": ample,
+    "advised": advised,
     "moving": moving,
     "burst": burst,
     "slowed": slowed,

@@ -138,6 +138,28 @@ def test_a_plan_is_left_when_selectivities_trade_places(
     assert rows[1] < rows[0] / 2
 
 
+@pytest.mark.parametrize(
+    ("trigger", "memory", "reason"),
+    [
+        ("memory interval_ms=1000", "100KB", "memory is near its budget"),
+        ("refined interval_ms=1000", None, "have risen steadily"),
+    ],
+)
+def test_a_plan_is_left_when_its_state_grows(
+    spark: SparkSession, tmp_path: Path, trigger: str, memory: str | None, reason: str
+) -> None:
+    events = Switching(tmp_path).run(
+        optimizer="bjtree-init", trigger=trigger, memory=memory, migration_pause="1 minute"
+    )
+    chosen = [event for event in of_kind(events, "plan") if event["new"] is not None]
+    first = chosen[0]
+    assert first["batch"] >= SWITCH_S, "it was good enough until then"
+    assert reason in first["reason"]
+    assert first["numbers"]["new_memory"] < first["numbers"]["memory"]
+    ends = [e for e in of_kind(events, "migrate") if e["step"] == "end"]
+    assert "(a b)" not in ends[-1]["new"], "which is what had grown"
+
+
 def test_pairs_that_the_plan_does_not_join_are_sampled_on_the_side(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -62,8 +62,8 @@ def optimize(
 ) -> None:
     """Find plans for a join whose CPU and memory both fit, by all strategies.
 
-    CPU counts operations per unit of time; memory counts rows, or bytes if the graph tells how
-    many rows have. Budgets are in the same units.
+    CPU counts operations per unit of time; memory counts rows, or bytes if the graph has
+    row_bytes. Budgets are in the same units.
     """
     streams, budget = load_graph(graph), Budget(cpu, memory)
     costs = _costs(model, calibrate, len(streams.keys) > 1)

@@ -19,7 +19,7 @@ from braid.experiment.picture import draw_batch_times, draw_results_by_time, dra
 from braid.experiment.setup import Experiment, Trial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from braid.experiment.outcome import Outcome
     from braid.experiment.setup import Rows
@@ -172,15 +172,21 @@ def replan_once(streams: ChainedStreams) -> Experiment:
 # Figures 16.12 and 16.13.
 
 
-def least_lead(outcomes: Mapping[str, Outcome], lower: int) -> float:
-    """The least that throughput with : without has been, up to any batch after `lower`."""
+def leads(outcomes: Mapping[str, Outcome], lower: int) -> list[float]:
+    """Throughput with : without, up to every batch after `lower`."""
     ours, theirs = (list(accumulate(outcomes[name].taken_ms)) for name in ("with", "without"))
-    return min(b / a for a, b in zip(ours[lower:], theirs[lower:], strict=True))
+    return [b / a for a, b in zip(ours[lower:], theirs[lower:], strict=True)]
+
+
+def _last_below(ratios: Sequence[float]) -> int:
+    """How many of some ratios there are up to the last that is below 1."""
+    return max((number for number, each in enumerate(ratios, 1) if each < 1), default=0)
 
 
 def _compare_many(streams: ChainedStreams, outcomes: Mapping[str, Outcome]) -> Rows:
     moments = [streams.batch_at(moment) for moment in streams.switches]
     changes = outcomes["with"].changes
+    so_far = leads(outcomes, changes[0].upper if changes else moments[0])
     rows = [
         ("changes of plan", str(len(changes)), "4"),
         (
@@ -190,9 +196,10 @@ def _compare_many(streams: ChainedStreams, outcomes: Mapping[str, Outcome]) -> R
         ),
         (
             "the same so far, at its least after the first change",
-            f"{least_lead(outcomes, changes[0].upper if changes else moments[0]):.2f}",
+            f"{min(so_far):.2f}",
             "above 1",
         ),
+        ("batches until it stays above 1", str(_last_below(so_far)), "0"),
         (
             "state with : without, from the first switch on",
             f"{state_ratio(outcomes, moments[0]):.2f}",

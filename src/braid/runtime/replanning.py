@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,7 +40,7 @@ from braid.runtime.calibrate import measure_costs
 from braid.runtime.migration import Wish
 from braid.runtime.observation import Observation, keys_of, windows_of
 from braid.runtime.sampling import Sampling
-from braid.state.store import MEMORY
+from braid.state.store import DISK, MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -234,15 +235,19 @@ def _row_bytes(plan: JoinPlan, commit: Commit) -> Iterator[tuple[str, float]]:
 
 
 def _load(plan: JoinPlan, commit: Commit, party: Party) -> Load:
-    """What a party has in its states, and what waits for it."""
+    """What a party has in its states, and what waits for it.
+
+    What is on disk counts as well: there was no room for it in memory.
+    """
     names = state_names(plan.query, plan.rounds)
     inner = Counter[str]()
     for number, state in enumerate(plan.rounds.states):
         if state.relation.is_joined:
             ladders = (commit.ladders[worker][number] for worker in party.workers)
             inner[names[number]] += sum(run.rows for ladder in ladders for run in ladder)
+    tiers = product(party.workers, (MEMORY, DISK))
     return Load(
-        memory=Measure.exact(sum(commit.bytes_in(MEMORY, each) for each in party.workers)),
+        memory=Measure.exact(sum(commit.bytes_in(tier, worker) for worker, tier in tiers)),
         memory_budget=party.advisor.budget.memory,
         waiting_rows=Measure.exact(sum(map(commit.waiting_rows, party.workers))),
         intermediate_rows={name: Measure.exact(rows) for name, rows in inner.items()},

@@ -5,7 +5,7 @@ import pytest
 from braid.experiment.outcome import PlanChange
 from braid.experiment.zhu_replanning import (
     EXPERIMENTS,
-    least_lead,
+    leads,
     overhead,
     replan_many,
     replan_once,
@@ -35,8 +35,8 @@ def test_throughput_and_state_are_compared_from_a_batch_on() -> None:
     assert time_ratio(PAIR, 0) == pytest.approx(100 / 90)
     assert time_ratio(PAIR, 1, 3) == pytest.approx(30 / 50)
     assert state_ratio(PAIR, 2) == pytest.approx(0.7)
-    assert least_lead(PAIR, 0) == pytest.approx(40 / 60)
-    assert least_lead(PAIR, 4) == pytest.approx(80 / 80)
+    assert leads(PAIR, 0) == pytest.approx([1, 1, 40 / 60, 60 / 70, 1, 100 / 90])
+    assert leads(PAIR, 4) == pytest.approx([1, 100 / 90])
 
 
 def test_the_overhead_is_that_of_all_rounds_after_the_first_windows() -> None:
@@ -63,6 +63,7 @@ def test_one_switch_is_told_with_its_change_and_without_any() -> None:
 
 def test_many_switches_are_told_stretch_by_stretch() -> None:
     rows = replan_many(two_joins(100, 1, 4, 6, 2, 4)).compare(PAIR)
+    assert ("batches until it stays above 1", "1", "0") in rows
     stretches = [(what, ours) for what, ours, _ in rows if "to" in what.split()]
     assert stretches == [
         ("throughput with : without, batches 2 to 3 (the plan without is bad)", "0.80"),
