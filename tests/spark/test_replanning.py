@@ -221,6 +221,7 @@ WINDOWS = "a [RANGE 1 SECONDS], b [RANGE 1 SECONDS]"
     [
         (WINDOWS, {"optimizer": "best"}, "unknown optimizer 'best'"),
         (WINDOWS, {"trigger": "dat"}, "unknown trigger 'dat'"),
+        (WINDOWS, {"migration": "leap"}, "unknown way to change a plan 'leap'"),
         (WINDOWS, {"trigger": "data treshold=1"}, "unknown parameter of data 'treshold'"),
         (WINDOWS, {"optimizer": "exhaustive", "trigger": "data threshold=3"}, "threshold"),
         (

@@ -62,9 +62,12 @@ class Migration:
     _slices: Slices | None = field(default=None, init=False)
     _foreseen_ms: float | None = field(default=None, init=False)
 
+    def __post_init__(self) -> None:
+        """Refuse a way that there is not, whether a change is asked for or not."""
+        require_known("way to change a plan", self.way, WAYS)
+
     def ask(self, wish: Wish) -> None:
         """Have the plan changed, once no other change is under way."""
-        require_known("way to change a plan", wish.way, WAYS)
         if wish.way == AUTO:
             _costs_of(self.plan.query)  # by who asks, and not between two batches
         aliases = [stream.alias for stream in self.plan.query.streams]

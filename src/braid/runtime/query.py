@@ -254,13 +254,13 @@ class ContinuousQuery:
 
         The plan changes while the query runs: `migrate_at` tells when and to what, such as
         "12:((a b) c)", or "12@0,3:((a b) c)" for workers 0 and 3 alone, and `Run.migrate` at
-        any time. The `migration` is by `moving-state`, in
-        which a batch takes about `migration_pause` longer at most, by `parallel-track`, or
-        `auto`. A checkpoint goes on with the plan that it has
-        come to. An `optimizer` (`mjoin-init`, `bjtree-init`, `exhaustive`) looks for better
-        plans by itself when a `trigger` says so: `data`, when rates or selectivities change,
-        `memory`, when state nears its budget or rows that wait increase, or `refined`, when
-        inner joins keep more and more too; with parameters, such as "data threshold=0.3".
+        any time. The `migration` is by `moving-state`, in which a batch takes about
+        `migration_pause` longer at most, by `parallel-track`, or `auto`. A checkpoint goes on
+        with the plan that it has come to. An `optimizer` (`mjoin-init`, `bjtree-init`,
+        `exhaustive`) looks for better plans by itself when a `trigger` says so: `data`, when
+        rates or selectivities change, `memory`, when state nears its budget or rows that wait
+        increase, or `refined`, when inner joins keep more and more too; with parameters, such
+        as "data threshold=0.3".
         """
         settings = memory_settings(
             memory, overflow, strategy, spill_policy, spill_percent, cleanup
