@@ -92,9 +92,15 @@ class Coordinator:
         """By which batches are evaluated now."""
         return self.migration.plan
 
-    def prepare_ahead(self, read: Read) -> Prepared:
-        """Plan the job of a batch while the one before it still runs."""
-        return self._prepare(read, *self.migration.after_next(self.commit))
+    def preparing(self, read: Read) -> Callable[[], Prepared]:
+        """What plans the job of the batch after the next one, while that runs.
+
+        What it will start from is told now, as nothing may change meanwhile.
+        """
+        expected = self.commit, self.plan
+        if not self.relocation.unbegun:  # or else those belong to the plan as it is
+            expected = self.migration.after_next(self.commit, self.observation)
+        return partial(self._prepare, read, *expected)
 
     def _prepare_now(self, read: Read) -> Prepared:
         return self._prepare(read, self.commit, self.plan)

@@ -23,7 +23,7 @@ from braid.runtime.calibrate import measure_costs
 from braid.runtime.slices import Slices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from braid.join.plan import JoinPlan
     from braid.migrate import Start
@@ -98,19 +98,28 @@ class Migration:
         """Whether the plan changes, or is about to."""
         return commit.change is not None or self._due(commit) is not None
 
-    def _due(self, commit: Commit) -> Wish | None:
-        due = (wish for wish in self._wishes if wish.batch <= commit.batch + 1)
+    def _due(self, commit: Commit, batches: int = 1) -> Wish | None:
+        """The next change that is to begin within so many batches."""
+        due = (wish for wish in self._wishes if wish.batch <= commit.batch + batches)
         return next(due, None)
 
-    def after_next(self, commit: Commit) -> tuple[Commit, JoinPlan]:
+    def after_next(self, commit: Commit, observation: Observation) -> tuple[Commit, JoinPlan]:
         """What the batch after the next one will start from, as far as that can be told now.
 
         Only the plan and the places of groups count of it.
         """
+        both, wish = self.plan, None
+        if commit.change is None and not _is_in_debt(commit):
+            wish = self._due(commit, 2)
+        if wish is not None:
+            start = self._starts(commit, wish, observation).best
+            if start is not None:
+                commit, both = start.commit, start.both
         change = commit.change
-        if change is None or not change.fills or change.filling < self.plan.groups:
-            return commit, self.plan
-        return ended(commit, self.plan)
+        if change is None or not change.fills:
+            return commit, both
+        is_last = change.filling >= both.groups or is_over(commit, both)
+        return ended(commit, both) if is_last else (commit, both)
 
     def after(
         self, commit: Commit, elapsed_ms: float, observation: Observation
@@ -121,32 +130,31 @@ class Migration:
             return
         self._usual_ms = elapsed_ms
         wish = self._due(commit)
-        if wish is None or commit.owes or any(commit.generations):
+        if wish is None or _is_in_debt(commit):
             return
         self._wishes.remove(wish)
         yield from self._begin(commit, wish, observation)
 
-    def _begin(
-        self, commit: Commit, wish: Wish, observation: Observation
-    ) -> Iterator[Commit | Migrated]:
-        old = show_plans(self.plan.texts)
+    def _starts(self, commit: Commit, wish: Wish, observation: Observation) -> _Starts:
         ways = list(Way) if wish.way == AUTO else [Way(wish.way)]
         starts = [begun(commit, self.plan, wish.plan, way, wish.workers) for way in ways]
         possible = [each for each in starts if not each.obstacle]
-        if not possible:
-            reasons = {each.obstacle: each.way.value for each in starts}
-            why = "; ".join(f"by {way}: {reason}" for reason, way in reasons.items())
-            why = starts[0].obstacle if len(reasons) == 1 else why
+        return _Starts(starts, _foreseen(possible, observation) if wish.way == AUTO else {})
+
+    def _begin(
+        self, commit: Commit, wish: Wish, observation: Observation
+    ) -> Iterator[Commit | Migrated]:
+        old, starts = show_plans(self.plan.texts), self._starts(commit, wish, observation)
+        start = starts.best
+        if start is None:
             where = commit.batch, "refused", wish.way, old
-            yield Migrated(*where, wish.plan, why, {}, wish.workers)
+            yield Migrated(*where, wish.plan, starts.obstacle, {}, wish.workers)
             return
-        seconds = _foreseen(possible, observation) if wish.way == AUTO else {}
-        start = min(possible, key=lambda each: seconds.get(each.way, 0.0))
         self.plan, self._reason = start.both, wish.reason
-        self._slices, taken_s = None, seconds.get(start.way)
+        self._slices, taken_s = None, starts.seconds.get(start.way)
         self._foreseen_ms = None if taken_s is None else 1000 * taken_s / self.workers
         numbers = {"states_made": float(len(start.fresh))}
-        numbers |= {f"{way.value}_s": taken for way, taken in seconds.items()}
+        numbers |= {f"{way.value}_s": taken for way, taken in starts.seconds.items()}
         yield self._step(start.commit, "start", numbers)
         reach("change begun", commit.batch + 1)
         if is_over(start.commit, self.plan):
@@ -198,6 +206,33 @@ class Migration:
             numbers=numbers,
             workers=tuple(map(int, some)),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Starts:
+    """A change in all ways that may be taken, and what those that can be cost, if known."""
+
+    starts: Sequence[Start]
+    seconds: Mapping[Way, float]
+
+    @property
+    def best(self) -> Start | None:
+        """The one that costs least, of those without an obstacle."""
+        possible = (each for each in self.starts if not each.obstacle)
+        return min(possible, key=lambda each: self.seconds.get(each.way, 0.0), default=None)
+
+    @property
+    def obstacle(self) -> str:
+        """Why no way can be taken."""
+        reasons = {each.obstacle: each.way.value for each in self.starts}
+        if len(reasons) == 1:
+            return self.starts[0].obstacle
+        return "; ".join(f"by {way}: {reason}" for reason, way in reasons.items())
+
+
+def _is_in_debt(commit: Commit) -> bool:
+    """Whether something moves, waits or is owed, which a change of plan has to wait for."""
+    return commit.owes or any(commit.generations)
 
 
 def _foreseen(starts: Sequence[Start], observation: Observation) -> dict[Way, float]:

@@ -198,10 +198,7 @@ class FolderFeed:
         if self._shelf.is_empty():
             return None
         taken = self._shelf.take()
-        return taken, ahead.submit(self._prepare, taken)
-
-    def _prepare(self, taken: Mapping[str, list[str]]) -> Prepared:
-        return self._coordinator.prepare_ahead(partial(self._read, taken))
+        return taken, ahead.submit(self._coordinator.preparing(partial(self._read, taken)))
 
     def wait(self, timeout_s: float | None) -> bool:
         """Wait for the thread; a failure in it is raised here."""
