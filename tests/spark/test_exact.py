@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import json
-import os
 import random
 from collections import Counter
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from braid.model import expression
 from braid.model.query import Key, Output, Query, StreamRef
 from tests.oracle.answers import counted, oracle
 from tests.oracle.values import KEYS, PAYLOADS, TIME
+from tests.spark.folders import date, stream_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -265,7 +265,7 @@ class Road:
             for number, table in list(enumerate(parts))[lower:upper]:
                 path = folder / f"{number:03}.{suffix}"
                 WRITERS[suffix](table, path)
-                os.utime(path, (1e9 + number, 1e9 + number))  # Spark goes by this
+                date(path, number)
 
     def travel(self, workers: int) -> None:
         """Run the query over the files there are that no earlier run has taken."""
@@ -293,8 +293,7 @@ class Road:
         if self.source != "frames":
             return braid.files(folder)
         schema = self.spark.read.parquet(str(folder)).schema
-        reader = self.spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
-        return reader.parquet(str(folder))
+        return stream_of(folder, self.spark, schema)
 
     def _sink(self) -> tuple[Sink, Callable[[], None]]:
         """A sink, and what puts its results into ours."""

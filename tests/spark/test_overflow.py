@@ -18,6 +18,7 @@ from braid.model.errors import BraidError
 from braid.runtime.task import MEMORY_ROOT, local_folder
 from tests.oracle.answers import counted
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN
+from tests.spark.folders import date, stream_of
 from tests.spark.kill_workloads import (
     GROUPS,
     LATENESS_S,
@@ -34,12 +35,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from braid.runtime.query import Stream
     from tests.spark.kill_workloads import Workload
 
 pytestmark = pytest.mark.spark
 
 FILES = 7
+SPARK_SCHEMA = from_arrow_schema(SCHEMA)
 
 
 class Place:
@@ -65,20 +66,14 @@ class Place:
             for number in files:
                 path = self.folder / stream / f"{number:04}.parquet"
                 pq.write_table(self.input.table(stream, number), path)
-                os.utime(path, (1e9 + number, 1e9 + number))  # by which Spark sorts them
-
-    def stream(self, name: str) -> Stream:
-        if self.frames is None:
-            return braid.files(self.folder / name)
-        reader = self.frames.readStream.schema(from_arrow_schema(SCHEMA))
-        return reader.option("maxFilesPerTrigger", 1).parquet(str(self.folder / name))
+                date(path, number)
 
     def start(self, **options: Any) -> braid.Run:
         query = braid.query(
             self.workload.query,
             event_time="ts",
             lateness=f"{LATENESS_S} seconds",
-            **{stream: self.stream(stream) for stream in STREAMS},
+            **{s: stream_of(self.folder / s, self.frames, SPARK_SCHEMA) for s in STREAMS},
         )
         return query.start(
             checkpoint=self.folder / "checkpoint",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,13 +17,13 @@ from braid import cql
 from braid.model.errors import BraidError
 from tests.oracle.answers import counted, oracle
 from tests.oracle.uneven import APART, QUERY, STREAMS, SWITCHING
+from tests.spark.folders import date, stream_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from braid.runtime.query import Stream
     from tests.oracle.uneven import Uneven
 
 pytestmark = pytest.mark.spark
@@ -79,8 +78,11 @@ def run_rightly(
         for second, table in enumerate(tables):
             path = folder / stream / f"{second:04}.parquet"
             pq.write_table(table, path)
-            os.utime(path, (1e9 + second, 1e9 + second))  # by which Spark sorts them
-    streams = {name: stream_of(folder / name, frames) for name in rows}
+            date(path, second)
+    streams = {
+        name: stream_of(folder / name, frames, from_arrow_schema(tables[0].schema))
+        for name, tables in rows.items()
+    }
     run = braid.query(query, event_time="ts", **streams).start(
         checkpoint=folder / "checkpoint",
         sink=braid.sinks.parquet(folder / "out"),
@@ -97,14 +99,6 @@ def run_rightly(
     bound = cql.bind(query, schemas, event_time="ts")
     assert found == counted(oracle(bound, list(whole.values()), "ts"))
     return run.events()
-
-
-def stream_of(folder: Path, frames: SparkSession | None) -> Stream:
-    if frames is None:
-        return braid.files(folder)
-    schema = from_arrow_schema(pq.read_schema(next(folder.iterdir())))
-    reader = frames.readStream.schema(schema).option("maxFilesPerTrigger", 1)
-    return reader.parquet(str(folder))
 
 
 def of_kind(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:

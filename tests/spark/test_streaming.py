@@ -17,6 +17,7 @@ import braid
 from braid.runtime.coordinator import Coordinator
 from tests.oracle.answers import counted
 from tests.oracle.values import EPOCH, TIME
+from tests.spark.folders import date, stream_of
 from tests.spark.kill_workloads import (
     FLAT,
     GROUPS,
@@ -65,15 +66,12 @@ class Folder:
         """A file of any rows; later files are younger, as Spark sees it."""
         pending = self.path.with_suffix(".pending")
         pq.write_table(table, pending)
-        os.utime(pending, (1e9 + self.count, 1e9 + self.count))
+        date(pending, self.count)
         os.rename(pending, self.path / f"{self.count:03}.parquet")
         self.count += 1
 
     def stream(self, spark: SparkSession | None) -> Stream:
-        if spark is None:
-            return braid.files(self.path)
-        reader = spark.readStream.schema(self.schema).option("maxFilesPerTrigger", 1)
-        return reader.parquet(str(self.path))
+        return stream_of(self.path, spark, self.schema)
 
 
 @pytest.fixture
