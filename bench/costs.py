@@ -3,7 +3,8 @@
     python -m bench.costs [QUESTION …] [--plans 12] [--scale 600] [--seed 1]
 
 Random plans join random streams; their costs differ by some times. Each runs through Spark on
-one worker, after one that only makes Java compile. The model's constants are measured before,
+two workers, after one that only makes Java compile: with one, Spark leaves shuffles out that a
+query of any size needs. The model's constants are measured before,
 as a run with an optimizer does, and it is told the true rates and selectivities. For a second
 of input, *foreseen* is what operations take, and *seen* the CPU time of Spark's tasks: in the
 workers' Python, and in Java. Planning the tasks, compiling and collecting garbage, which take
@@ -99,7 +100,7 @@ def _measure(spark: SparkSession, plan: Planned, root: Path) -> Used:
             used.append(Used.so_far(spark))
 
     query = plan.streams.query(plan.windows)
-    join_all(query, root / "streams", root / "run", look, workers=1, plan=plan.text)
+    join_all(query, root / "streams", root / "run", look, workers=2, plan=plan.text)
     ends = zip(used[-1], used[WARM_UP - 1], strict=True)
     return Used(*((after - before) / SETTLED for after, before in ends))
 

@@ -11,6 +11,7 @@ from braid.experiment import EXPERIMENTS, perform
 from braid.experiment.chained_streams import ChainedStreams
 from braid.experiment.picture import draw_outcomes
 from braid.experiment.zhu_migrations import migration_effects
+from braid.experiment.zhu_replanning import replan_once, two_joins
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +44,7 @@ CHAIN = ChainedStreams((200,) * 4, (0.02, 0.005, 0.005), 0.5, 3, 0.5)
     [
         small(EXPERIMENTS["spill-policy"]),
         replace(migration_effects("migration-small", "", "", CHAIN, at_s=1), rehearsal=None),
+        replace(replan_once(two_joins(200, 1, 4, 3, 1)), rehearsal=None),  # in turns
     ],
     ids=lambda each: each.name,
 )

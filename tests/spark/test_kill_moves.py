@@ -21,6 +21,7 @@ CHANGING = (
     *("--migrate-at", "2:(a (b c))", "--migrate-at", "9:(a b c)"),
     *("--migration", "moving-state"),
 )
+CHANGING_AT_ONCE = (*CHANGING[:4], "--migration-pause", "1 minute")
 CHANGING_ONE = ("--migrate-at", "2@1:(a (b c))", "--migrate-at", "9@0:((a c) b)")
 
 
@@ -31,6 +32,7 @@ CASES = [
     *((workload, MOVE_STEPS, MOVING) for workload in (MOVABLE if IS_CAMPAIGN else [ONE_KEY])),
     *((workload, OVERFLOW_STEPS, TIGHT) for workload in (MOVABLE if IS_CAMPAIGN else [])),
     *((workload, CHANGE_STEPS, CHANGING) for workload in (MOVABLE if IS_CAMPAIGN else [TREE])),
+    (TREE, CHANGE_STEPS, CHANGING_AT_ONCE),
     *([(ONE_KEY, CHANGE_STEPS, CHANGING_ONE)] if IS_CAMPAIGN else []),
 ]
 
@@ -39,7 +41,7 @@ CASES = [
 @pytest.mark.parametrize(
     ("workload", "steps", "options"),
     CASES,
-    ids=[f"{workload.name}-{steps[0]}-{options[1]}" for workload, steps, options in CASES],
+    ids=[f"{workload.name}-{steps[0]}-{options[-1]}" for workload, steps, options in CASES],
 )
 def test_a_driver_killed_at_every_step_loses_and_doubles_nothing(
     tmp_path, workload, steps, options

@@ -119,6 +119,25 @@ def random_changes(
     return options
 
 
+@pytest.mark.parametrize("workload", [ONE_KEY, TREE, GROUPS], ids=lambda w: w.name)
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["folders", "frames"])
+def test_states_that_take_little_are_made_between_two_batches(
+    spark: SparkSession, tmp_path: Path, workload: Workload, is_streaming: bool
+) -> None:
+    place = Place(tmp_path, workload, frames=spark if is_streaming else None)
+    place.arrive(range(FILES))
+    events = place.run(workers=2, migrate_at=["4:(a (b c))"], migration_pause="1 minute")
+    place.check()
+    start, end = [event for event in events if event["event"] == "migrate"]
+    assert (start["step"], start["way"], end["step"]) == ("start", "moving-state", "end")
+    (between,) = [
+        event
+        for event in events
+        if event["event"] == "batch" and start["batch"] < event["batch"] <= end["batch"]
+    ]
+    assert between["input_rows"] == between["output_rows"] == 0
+
+
 def test_a_change_that_is_asked_for_during_another_comes_after_it(
     spark: SparkSession, tmp_path: Path
 ) -> None:

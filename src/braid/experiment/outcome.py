@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from bisect import bisect
 from collections import Counter
 from dataclasses import dataclass
@@ -15,7 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
-    """A change of plan, during the batches `lower:upper` of an outcome's curves."""
+    """A change of plan, during the batches `lower:upper` of an outcome's curves.
+
+    If it came between two batches, it is in the time of the second.
+    """
 
     way: str
     new: str
@@ -29,7 +31,7 @@ class Outcome:
 
     After every batch with rows: rows read so far, results so far, the bytes that each worker
     had in memory, the bytes and rows of all state, and those rows of it that are of joined
-    streams. `taken_ms` is the time since the batch before, so that what is done between two
+    streams. `taken_ms` is the time from the batch before on, so that what is done between two
     batches counts too. Results of the clean-up, and the time that it kept workers busy, are by
     worker. `all_rows` are all results that there are.
     """
@@ -76,8 +78,8 @@ class Outcome:
         return sum(rows == 0 for span in spans for rows in span)
 
     @classmethod
-    def of(cls, events: Sequence[dict[str, Any]]) -> Outcome:
-        """The outcome of a run that has ended."""
+    def of(cls, events: Sequence[dict[str, Any]], taken_ms: Sequence[int]) -> Outcome:
+        """The outcome of a run that has ended, whose batches with rows have taken so long."""
         batches = [event for event in events if event["event"] == "batch"]
         fed = [event for event in batches if event["input_rows"]]
         after = {e["batch"] for e in batches if e["batch"] > fed[-1]["batch"]}
@@ -90,7 +92,7 @@ class Outcome:
             for share in event["workers"] if event["batch"] in after else ():
                 busy_ms[share["worker"]] += share["busy_ms"]
         moves = [e for e in events if e["event"] == "relocate"]
-        moments = [dt.datetime.fromisoformat(e["at"]) for e in (events[0], *fed)]
+        assert len(taken_ms) == len(fed), "a time for each batch with rows"
         return cls(
             input_rows=tuple(accumulate(event["input_rows"] for event in fed)),
             output_rows=tuple(
@@ -109,10 +111,7 @@ class Outcome:
                 sum(each["rows"] for each in e["states"] if each["state"].startswith("("))
                 for e in fed
             ),
-            taken_ms=tuple(
-                round((after - before).total_seconds() * 1000)
-                for before, after in pairwise(moments)
-            ),
+            taken_ms=tuple(taken_ms),
             changes=tuple(_changes(events, [event["batch"] for event in fed])),
             spills=sum(e["event"] == "spill" for e in events),
             relocations=sum(e["step"] == "reactivate" for e in moves),
@@ -130,6 +129,5 @@ def _changes(events: Sequence[dict[str, Any]], fed: list[int]) -> Iterator[PlanC
     ends = [event["batch"] for event in steps if event["step"] == "end"]
     ends += fed[-1:] * (len(starts) - len(ends))
     for start, end in zip(starts, ends, strict=True):
-        yield PlanChange(
-            start["way"], start["new"], bisect(fed, start["batch"]), bisect(fed, end)
-        )
+        lower = bisect(fed, start["batch"])
+        yield PlanChange(start["way"], start["new"], lower, max(lower + 1, bisect(fed, end)))

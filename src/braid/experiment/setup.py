@@ -58,7 +58,8 @@ class Experiment:
 
     `compare` makes the table from the outcomes, by the trials' names; `panels` are what to
     draw. Where times are compared, a `rehearsal` runs before all others, as Java is slow until
-    it has compiled what it runs; nobody looks at what comes of it.
+    it has compiled what it runs; nobody looks at what comes of it. Where they are compared
+    closely, trials run `in_turns`, a batch each.
     """
 
     name: str
@@ -68,3 +69,4 @@ class Experiment:
     compare: Callable[[Mapping[str, Outcome]], Rows]
     panels: tuple[Panel, ...]
     rehearsal: Trial | None = None
+    in_turns: bool = False

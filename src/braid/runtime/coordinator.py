@@ -97,10 +97,20 @@ class Coordinator:
 
         What it will start from is told now, as nothing may change meanwhile.
         """
-        expected = self.commit, self.plan
+        expected = [(self.commit, self.plan)]
         if not self.relocation.unbegun:  # or else those belong to the plan as it is
             expected = self.migration.after_next(self.commit, self.observation)
-        return partial(self._prepare, read, *expected)
+        return partial(self._prepare_ahead, read, expected)
+
+    def _prepare_ahead(
+        self, read: Read, expected: Sequence[tuple[Commit, JoinPlan]]
+    ) -> Prepared:
+        """Plan the job of a batch, and of one without rows before it, if there is to be one."""
+        *before, last = expected
+        job = self._prepare(read, *last)
+        for each in before:
+            job = replace(job, before=self._prepare(self._no_rows(job.spark), *each))
+        return job
 
     def _prepare_now(self, read: Read) -> Prepared:
         return self._prepare(read, self.commit, self.plan)
@@ -145,8 +155,11 @@ class Coordinator:
         slot = slot_expression(plan, number, assignments, self.anchor.slot_keys)
         return self.anchor.pin(rows.selectExpr("*", f"{slot} AS slot"))
 
+    def _no_rows(self, spark: SparkSession) -> Read:
+        return partial(self.splits.union.no_rows, spark)
+
     def _without_rows(self, spark: SparkSession) -> Prepared:
-        return self._prepare_now(partial(self.splits.union.no_rows, spark))
+        return self._prepare_now(self._no_rows(spark))
 
     def on_source_batch(self, rows: DataFrame, number: int) -> None:
         """Take a batch that Spark brings through all steps.
@@ -161,6 +174,7 @@ class Coordinator:
             )
         if number > self.commit.source_batch:
             self._make_room(rows.sparkSession)
+            self._fill_at_once(rows.sparkSession)
             self._take(
                 self._prepare_now(lambda: self.splits.union.gathered(rows)), source_batch=number
             )
@@ -170,6 +184,7 @@ class Coordinator:
     def on_files(self, job: Prepared, position: dict[str, Any]) -> None:
         """Take a batch of rows from files through all steps."""
         self._make_room(job.spark)
+        self._fill_at_once(job.spark, job.before)
         self._take(job, position=position)
 
     def _make_room(self, spark: SparkSession) -> None:
@@ -177,6 +192,11 @@ class Coordinator:
         while self.pacing.is_full(self.commit):
             self.relocation.wait()
             self._take(self._without_rows(spark))
+
+    def _fill_at_once(self, spark: SparkSession, job: Prepared | None = None) -> None:
+        """A batch without rows that makes all states of a new plan, if they are so few."""
+        if self.migration.fills_at_once(self.commit):
+            self._take(job or self._without_rows(spark))
 
     def clean_up(self, spark: SparkSession) -> None:
         """Batches without rows, until no result is owed."""
@@ -367,7 +387,7 @@ class Coordinator:
 class Prepared:
     """A batch's job, for a plan and assignments; it runs once its orders are written.
 
-    It is ready for some `moves` to begin with it.
+    It is ready for some `moves` to begin with it; and one without rows may come `before` it.
     """
 
     read: Read
@@ -377,6 +397,7 @@ class Prepared:
     plan: JoinPlan
     assignments: tuple[tuple[int, ...], ...]
     moves: tuple[Relocate, ...]
+    before: Prepared | None = None
 
 
 @dataclass(slots=True)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 WAYS = (AUTO, *(way.value for way in Way))
+AHEAD = 2
+"""The next batch is planned already; the one after it is planned while the next one runs."""
 _WHEN = re.compile(r"\s*(?P<batch>\d+)\s*(@\s*(?P<workers>\d+(\s*,\s*\d+)*)\s*)?")
 
 
@@ -60,7 +62,6 @@ class Migration:
     _reason: str = field(default="", init=False)
     _usual_ms: float = field(default=0.0, init=False)
     _slices: Slices | None = field(default=None, init=False)
-    _foreseen_ms: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Refuse a way that there is not, whether a change is asked for or not."""
@@ -96,30 +97,44 @@ class Migration:
 
     def is_wanted(self, commit: Commit) -> bool:
         """Whether the plan changes, or is about to."""
-        return commit.change is not None or self._due(commit) is not None
+        return commit.change is not None or self._due(commit, AHEAD) is not None
 
     def _due(self, commit: Commit, batches: int = 1) -> Wish | None:
         """The next change that is to begin within so many batches."""
         due = (wish for wish in self._wishes if wish.batch <= commit.batch + batches)
         return next(due, None)
 
-    def after_next(self, commit: Commit, observation: Observation) -> tuple[Commit, JoinPlan]:
-        """What the batch after the next one will start from, as far as that can be told now.
+    def fills_at_once(self, commit: Commit) -> bool:
+        """Whether all that a new plan lacks is to be made before rows come.
 
-        Only the plan and the places of groups count of it.
+        They are joined by that plan then, and never by the old one beside it.
         """
-        both, wish = self.plan, None
-        if commit.change is None and not _is_in_debt(commit):
-            wish = self._due(commit, 2)
-        if wish is not None:
-            start = self._starts(commit, wish, observation).best
-            if start is not None:
-                commit, both = start.commit, start.both
         change = commit.change
         if change is None or not change.fills:
-            return commit, both
-        is_last = change.filling >= both.groups or is_over(commit, both)
-        return ended(commit, both) if is_last else (commit, both)
+            return False
+        return not change.filled and change.filling >= self.plan.groups
+
+    def after_next(
+        self, commit: Commit, observation: Observation
+    ) -> list[tuple[Commit, JoinPlan]]:
+        """What the batch after the next one will start from, as far as that can be told now.
+
+        Only the plan and the places of groups count of it. If states are made at once before
+        it, that comes first.
+        """
+        change = commit.change
+        if change is not None:
+            is_last = change.fills and change.filling >= self.plan.groups
+            return [ended(commit, self.plan) if is_last else (commit, self.plan)]
+        wish = None if _is_in_debt(commit) else self._due(commit, AHEAD)
+        starts = None if wish is None else self._starts(commit, wish, observation)
+        if starts is None or starts.best is None:
+            return [(commit, self.plan)]
+        both = starts.best.both
+        commit = self._with_slice(starts.best.commit, self._slices_of(starts))
+        if self.fills_at_once(commit):
+            return [(commit, both), ended(commit, both)]
+        return [ended(commit, both) if is_over(commit, both) else (commit, both)]
 
     def after(
         self, commit: Commit, elapsed_ms: float, observation: Observation
@@ -151,8 +166,7 @@ class Migration:
             yield Migrated(*where, wish.plan, starts.obstacle, {}, wish.workers)
             return
         self.plan, self._reason = start.both, wish.reason
-        self._slices, taken_s = None, starts.seconds.get(start.way)
-        self._foreseen_ms = None if taken_s is None else 1000 * taken_s / self.workers
+        self._slices = self._slices_of(starts)
         numbers = {"states_made": float(len(start.fresh))}
         numbers |= {f"{way.value}_s": taken for way, taken in starts.seconds.items()}
         yield self._step(start.commit, "start", numbers)
@@ -160,29 +174,34 @@ class Migration:
         if is_over(start.commit, self.plan):
             yield from self._end(start.commit)
         else:
-            yield self._with_slice(start.commit)
+            yield self._with_slice(start.commit, self._slices)
 
     def _carried_on(self, commit: Commit, elapsed_ms: float) -> Iterator[Commit | Migrated]:
         if is_over(commit, self.plan):
             yield from self._end(commit)
             return
         assert commit.change is not None, "asked for before"
+        if self._slices is None:  # the batch was another run's
+            self._slices = Slices.of(self.plan.groups, self.pause_ms, self._usual_ms)
+        elif commit.change.fills:
+            self._slices.learn(elapsed_ms)
         if commit.change.fills:
-            if self._slices is not None:  # or the batch was another run's
-                self._slices.learn(elapsed_ms)
             yield self._step(commit, "fill", {"groups": commit.change.filled})
-        yield self._with_slice(commit)
+        yield self._with_slice(commit, self._slices)
 
-    def _with_slice(self, commit: Commit) -> Commit:
+    def _slices_of(self, starts: _Starts) -> Slices:
+        """How much is made at a time, if a change begins in the best of some ways."""
+        assert starts.best is not None, "or there is no change"
+        taken_s = starts.seconds.get(starts.best.way)
+        foreseen_ms = None if taken_s is None else 1000 * taken_s / self.workers
+        return Slices.of(self.plan.groups, self.pause_ms, self._usual_ms, foreseen_ms)
+
+    def _with_slice(self, commit: Commit, slices: Slices) -> Commit:
         """A record whose next batch fills some more groups."""
         assert commit.change is not None, "asked for before"
         if not commit.change.fills:
             return commit
-        if self._slices is None:
-            self._slices = Slices.of(
-                self.plan.groups, self.pause_ms, self._usual_ms, self._foreseen_ms
-            )
-        filling = min(self.plan.groups, commit.change.filled + round(self._slices.groups))
+        filling = min(self.plan.groups, commit.change.filled + round(slices.groups))
         return replace(commit, change=replace(commit.change, filling=filling))
 
     def _end(self, commit: Commit) -> Iterator[Commit | Migrated]:

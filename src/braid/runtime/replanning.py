@@ -37,7 +37,7 @@ from braid.plan.orders import laid_orders, show_orders
 from braid.plan.tree import show_tree
 from braid.runtime.account import rate_facts, selectivity_facts
 from braid.runtime.calibrate import measure_costs
-from braid.runtime.migration import Wish
+from braid.runtime.migration import AHEAD, Wish
 from braid.runtime.observation import Observation, keys_of, windows_of
 from braid.runtime.sampling import Sampling
 from braid.state.store import DISK, MEMORY
@@ -127,7 +127,7 @@ class Replanning:
             if advice.plan is not None:
                 new = texts.get((advice.plan.tree, advice.plan.orders), advice.plan.text)
                 reason = advice.decision.reason
-                wishes.append(Wish(new, migration.way, reason, workers=workers))
+                wishes.append(Wish(new, migration.way, reason, commit.batch + AHEAD, workers))
             if advice.current is not None:
                 whose = workers if len(self.parties) > 1 else ()
                 yield _event(commit.batch, speaker, advice, new, whose)

@@ -2,22 +2,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from braid.events import instant
 from braid.experiment.outcome import Outcome, PlanChange
 
-STARTED = {"event": "started", "at": instant(0)}
+STARTED = {"event": "started"}
 
 
 def batch(number: int, rows: int, results: int, *memory: int) -> dict[str, Any]:
-    """A batch that ends 0.1, 0.4, 0.9 … seconds after the start."""
     workers = [
         {"worker": worker, "memory_bytes": size, "disk_bytes": 1, "busy_ms": 10 * (worker + 1)}
         for worker, size in enumerate(memory)
     ]
     states = [{"state": "a by x", "rows": rows}, {"state": "(a b) by y", "rows": 2 * results}]
     counts = {"batch": number, "input_rows": rows, "output_rows": results}
-    at = instant(100_000 * (number + 1) ** 2)
-    return {"event": "batch", "at": at, "workers": workers, "states": states, **counts}
+    return {"event": "batch", "workers": workers, "states": states, **counts}
 
 
 def migrate(number: int, step: str, new: str = "(a (b c))") -> dict[str, Any]:
@@ -44,7 +41,8 @@ def test_curves_end_with_the_input_and_what_follows_is_the_clean_up() -> None:
             batch(3, 0, 4, 30, 5),
             cleanup(4, 1, 2),
             batch(4, 0, 2, 30, 5),
-        ]
+        ],
+        taken_ms=[100, 800],
     )
     assert outcome.input_rows == (100, 150)
     assert outcome.output_rows == (5, 15), "with what came between"
@@ -52,7 +50,7 @@ def test_curves_end_with_the_input_and_what_follows_is_the_clean_up() -> None:
     assert outcome.state_bytes == (32, 37), "with what is on disk"
     assert outcome.state_rows == (110, 68)
     assert outcome.joined_rows == (10, 18)
-    assert outcome.taken_ms == (100, 800), "the batch without rows is a part of the next"
+    assert outcome.taken_ms == (100, 800), "of batches with rows"
     assert (outcome.spills, outcome.relocations, outcome.moved_rows) == (1, 1, 7)
     assert outcome.cleanup_rows == (0, 6)
     assert outcome.cleanup_ms == (20, 40)
@@ -65,10 +63,17 @@ def test_changes_of_plan_are_spans_of_batches_with_rows() -> None:
     events += [batch(8, 0, 3, 0), batch(9, 10, 0, 0)]
     events += [migrate(2, "start"), migrate(3, "fill"), migrate(5, "end")]
     events += [migrate(6, "refused"), migrate(7, "start", "(a b c)")]
-    outcome = Outcome.of(events)
+    outcome = Outcome.of(events, taken_ms=[100] * 9)
     assert outcome.batch_rows == (0, 1, 2, 3, 0, 1, 2, 3, 3)
     assert outcome.changes == (
         PlanChange("parallel-track", "(a (b c))", 3, 6),
         PlanChange("parallel-track", "(a b c)", 8, 9),
     ), "the last has not ended"
     assert outcome.silent_batches == 1
+
+
+def test_a_change_between_two_batches_is_in_the_time_of_the_second() -> None:
+    events = [STARTED, batch(0, 10, 1, 0), batch(1, 0, 0, 0), batch(2, 10, 1, 0)]
+    events += [migrate(0, "start"), migrate(1, "end")]
+    (change,) = Outcome.of(events, taken_ms=[100, 300]).changes
+    assert (change.lower, change.upper) == (1, 2)

@@ -28,10 +28,13 @@ def test_trials_on_equal_streams_read_the_same_files_and_must_agree(
 ) -> None:
     folders: dict[str, Path] = {}
 
-    def run(trial: Trial, folder: Path) -> object:
-        assert (folder / "b").is_dir()
-        folders[trial.name] = folder
-        return outcome([1, 2], all_rows=trial.options["rows"])
+    together: list[list[str]] = []
+
+    def run(trials: list[tuple[Trial, Path]]) -> list[object]:
+        together.append([trial.name for trial, _ in trials])
+        assert all((folder / "b").is_dir() for _, folder in trials)
+        folders.update({trial.name: folder for trial, folder in trials})
+        return [outcome([1, 2], all_rows=trial.options["rows"]) for trial, _ in trials]
 
     monkeypatch.setattr(import_module("braid.experiment.perform"), "_run", run)
     trials = [
@@ -45,6 +48,9 @@ def test_trials_on_equal_streams_read_the_same_files_and_must_agree(
     assert list(found) == ["one", "same", "other"], "nobody looks at a rehearsal"
     assert folders["one"] == folders["same"] != folders["other"]
     assert not folders["one"].exists()
+    assert together == [["before"], ["one"], ["same"], ["other"]]
+    perform(replace(experiment(*trials), in_turns=True))
+    assert together[4:] == [["before"], ["one", "same", "other"]]
     wrong = replace(trials[1], options={"rows": 6})
     with pytest.raises(BraidError, match="some: of the same streams, 'same' has 6 results"):
         perform(experiment(trials[0], wrong))

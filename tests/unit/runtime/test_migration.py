@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from braid.events import Migrated
 from braid.join.outcome import commit_before_first
-from braid.runtime.migration import Migration, Wish
+from braid.optimize import IndexProbes
+from braid.runtime import migration
+from braid.runtime.migration import AHEAD, Migration, Wish
 from braid.runtime.observation import Observation
 from tests.oracle.steady import CLIQUE
 
@@ -24,9 +27,9 @@ PLAN = replace(CLIQUE.plan(dict.fromkeys(CLIQUE.keys, 3), OLD), groups=GROUPS)
 class Course:
     """A run's changes of plan, and batches that do what they are asked to."""
 
-    def __init__(self) -> None:
+    def __init__(self, observation: Any = None) -> None:
         self.migration = Migration(PLAN, 1, PAUSE_MS)
-        self.observation = Observation(PLAN.query)
+        self.observation = observation or Observation(PLAN.query)
         self.commit: Commit = commit_before_first(PLAN, workers=1)
         self.steps: list[tuple[str, str]] = []
 
@@ -60,6 +63,29 @@ def test_a_batch_fills_as_many_groups_as_the_pause_has_room_for(ms_per_group: fl
     room = PAUSE_MS / ms_per_group
     assert all(groups <= room for groups in others)
     assert others[:-1] == [min(room, 4 * first)] * (len(others) - 1)
+
+
+@pytest.mark.parametrize(("second", "is_made_at_once"), [(1e-8, True), (1e-3, False)])
+def test_what_is_made_within_the_pause_is_made_at_once_before_rows_come(
+    monkeypatch: pytest.MonkeyPatch, second: float, is_made_at_once: bool
+) -> None:
+    costs = IndexProbes(*(second,) * 5)
+    monkeypatch.setattr(migration, "measure_costs", lambda **_: costs)
+    graph = CLIQUE.graph(dict.fromkeys(CLIQUE.keys, 3))
+    course = Course(SimpleNamespace(graph=graph, query=PLAN.query))
+    course.batch(USUAL_MS)
+    wish = Wish(NEW, batch=course.commit.batch + AHEAD)
+    course.migration.ask(wish)
+    assert course.migration.is_wanted(course.commit), "nothing else is to begin"
+    expected = course.migration.after_next(course.commit, course.observation)
+    course.batch(USUAL_MS)
+    plans = [(course.commit.assignments, course.migration.plan)]
+    assert course.migration.fills_at_once(course.commit) == is_made_at_once
+    if is_made_at_once:
+        assert course.batch(USUAL_MS) == GROUPS
+        assert course.commit.change is None
+        plans.append((course.commit.assignments, course.migration.plan))
+    assert [(commit.assignments, plan) for commit, plan in expected] == plans
 
 
 def test_a_change_waits_for_the_one_before_it() -> None:

@@ -1,0 +1,91 @@
+"""Runs that go on by turns, a batch each: what disturbs a machine then disturbs all alike.
+
+A run's turn lasts from the end of one batch with rows to the end of the next, with all that is
+done in between. What it does beside its batches, as planning the next, ends in its turn too,
+unless that takes longer than a batch.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from braid.events import BatchDone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from braid.events import Event
+    from braid.runtime.run import Run
+
+_LOOK_S = 0.05  # how often to look whether a run has ended in its turn
+
+
+def run_in_turns(starts: Sequence[Callable[[], Run]]) -> list[Turns]:
+    """Start runs one after the other, and let them go on by turns until all have ended."""
+    everyone: list[Turns] = []
+    try:
+        for start in starts:
+            everyone.append(Turns(start))
+            everyone[-1].end()
+        left = everyone
+        while left:
+            for turns in left:
+                turns.begin()
+                turns.end()
+            left = [turns for turns in left if not turns.has_ended]
+    except BaseException:
+        for turns in everyone:
+            turns.stop()
+        raise
+    return everyone
+
+
+@dataclass(slots=True)
+class Turns:
+    """A run, and the time that each of its turns has taken; the first is from its start on."""
+
+    start: Callable[[], Run]
+    run: Run = field(init=False)
+    taken_ms: list[int] = field(default_factory=list, init=False)
+    has_ended: bool = field(default=False, init=False)
+    _began: float = field(default_factory=time.monotonic, init=False)
+    _go_on: threading.Semaphore = field(
+        default_factory=lambda: threading.Semaphore(0), init=False
+    )
+    _done: threading.Semaphore = field(
+        default_factory=lambda: threading.Semaphore(0), init=False
+    )
+
+    def __post_init__(self) -> None:
+        """Start the run."""
+        self.run = self.start()
+        self.run.listen(self._hold_up)
+
+    def _hold_up(self, event: Event) -> None:
+        """At the end of a turn, wait for the next, in the run's own thread."""
+        if isinstance(event, BatchDone) and event.input_rows:
+            self.taken_ms.append(round((time.monotonic() - self._began) * 1000))
+            self._done.release()
+            if not self.has_ended:
+                self._go_on.acquire()
+
+    def begin(self) -> None:
+        """Let the run go on."""
+        self._began = time.monotonic()
+        self._go_on.release()
+
+    def end(self) -> None:
+        """Wait until the turn is over; the run may have ended with it."""
+        while not self.has_ended and not self._done.acquire(timeout=_LOOK_S):
+            self.has_ended = self.run.await_termination(0)
+
+    def stop(self) -> None:
+        """End the run, if it has not ended; another's failure is what counts."""
+        self.has_ended = True
+        self._go_on.release()
+        with suppress(Exception):
+            self.run.stop()
