@@ -96,7 +96,7 @@ def _side_by_side(
     return Experiment(
         name=name,
         title=title,
-        source=f"{_SOURCE}, Figures {figures}",
+        source=f"{_SOURCE}, {figures}",
         trials=(
             Trial("with", streams, 2, _WITH),
             Trial("without", streams, 2, _WITHOUT),
@@ -141,7 +141,7 @@ def _compare_stable(streams: ChainedStreams, outcomes: Mapping[str, Outcome]) ->
 def replan_stable(streams: ChainedStreams) -> Experiment:
     """Streams without a switch."""
     title = "Looking for better plans where there are none"
-    return _side_by_side("replan-stable", title, "16.9", _compare_stable, streams)
+    return _side_by_side("replan-stable", title, "Figure 16.9", _compare_stable, streams)
 
 
 # Figures 16.10 and 16.11.
@@ -191,7 +191,9 @@ def _compare_once(streams: ChainedStreams, outcomes: Mapping[str, Outcome]) -> R
 def replan_once(streams: ChainedStreams) -> Experiment:
     """Streams with one switch."""
     title = "Two joins trade their selectivities"
-    return _side_by_side("replan-once", title, "16.10 and 16.11", _compare_once, streams)
+    return _side_by_side(
+        "replan-once", title, "Figures 16.10 and 16.11", _compare_once, streams
+    )
 
 
 # Figures 16.12 and 16.13.
@@ -247,7 +249,9 @@ def _compare_many(streams: ChainedStreams, outcomes: Mapping[str, Outcome]) -> R
 def replan_many(streams: ChainedStreams) -> Experiment:
     """Streams with several switches."""
     title = "Two joins trade their selectivities again and again"
-    return _side_by_side("replan-many", title, "16.12 and 16.13", _compare_many, streams)
+    return _side_by_side(
+        "replan-many", title, "Figures 16.12 and 16.13", _compare_many, streams
+    )
 
 
 EXPERIMENTS = {

@@ -92,25 +92,18 @@ class Coordinator:
         """By which batches are evaluated now."""
         return self.migration.plan
 
-    def preparing(self, read: Read) -> Callable[[], Prepared]:
+    def preparing(self, read: Read, spark: SparkSession) -> list[Callable[[], Prepared]]:
         """What plans the job of the batch after the next one, while that runs.
 
-        What it will start from is told now, as nothing may change meanwhile.
+        What it will start from is told now, as nothing may change meanwhile. If all states of a
+        new plan are made before it, what plans that comes first.
         """
         expected = [(self.commit, self.plan)]
         if not self.relocation.unbegun:  # or else those belong to the plan as it is
             expected = self.migration.after_next(self.commit, self.observation)
-        return partial(self._prepare_ahead, read, expected)
-
-    def _prepare_ahead(
-        self, read: Read, expected: Sequence[tuple[Commit, JoinPlan]]
-    ) -> Prepared:
-        """Plan the job of a batch, and of one without rows before it, if there is to be one."""
         *before, last = expected
-        job = self._prepare(read, *last)
-        for each in before:
-            job = replace(job, before=self._prepare(self._no_rows(job.spark), *each))
-        return job
+        filling = (partial(self._prepare, self._no_rows(spark), *each) for each in before)
+        return [*filling, partial(self._prepare, read, *last)]
 
     def _prepare_now(self, read: Read) -> Prepared:
         return self._prepare(read, self.commit, self.plan)
@@ -174,7 +167,7 @@ class Coordinator:
             )
         if number > self.commit.source_batch:
             self._make_room(rows.sparkSession)
-            self._fill_at_once(rows.sparkSession)
+            self.fill_at_once(rows.sparkSession)
             self._take(
                 self._prepare_now(lambda: self.splits.union.gathered(rows)), source_batch=number
             )
@@ -184,7 +177,7 @@ class Coordinator:
     def on_files(self, job: Prepared, position: dict[str, Any]) -> None:
         """Take a batch of rows from files through all steps."""
         self._make_room(job.spark)
-        self._fill_at_once(job.spark, job.before)
+        self.fill_at_once(job.spark)
         self._take(job, position=position)
 
     def _make_room(self, spark: SparkSession) -> None:
@@ -193,8 +186,11 @@ class Coordinator:
             self.relocation.wait()
             self._take(self._without_rows(spark))
 
-    def _fill_at_once(self, spark: SparkSession, job: Prepared | None = None) -> None:
-        """A batch without rows that makes all states of a new plan, if they are so few."""
+    def fill_at_once(self, spark: SparkSession, job: Prepared | None = None) -> None:
+        """A batch without rows that makes all states of a new plan, if they are so few.
+
+        Its job may have been planned before.
+        """
         if self.migration.fills_at_once(self.commit):
             self._take(job or self._without_rows(spark))
 
@@ -387,7 +383,7 @@ class Coordinator:
 class Prepared:
     """A batch's job, for a plan and assignments; it runs once its orders are written.
 
-    It is ready for some `moves` to begin with it; and one without rows may come `before` it.
+    It is ready for some `moves` to begin with it.
     """
 
     read: Read
@@ -397,7 +393,6 @@ class Prepared:
     plan: JoinPlan
     assignments: tuple[tuple[int, ...], ...]
     moves: tuple[Relocate, ...]
-    before: Prepared | None = None
 
 
 @dataclass(slots=True)

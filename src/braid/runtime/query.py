@@ -282,8 +282,19 @@ class ContinuousQuery:
         opened = Checkpoint.open(folder, _identity(laid), _first_commit(laid, workers, shares))
         try:
             _check_plan(folder, opened.last_commit(), laid, given=(plan, order) != (None, None))
-            options = course, union, opened, sink, workers, late, events, available_now
-            return self._start(*options, settings, Pacing(skew_buffer), observation, advised)
+            setup = _Setup(
+                migration=course,
+                union=union,
+                observation=observation,
+                replanning=advised,
+                memory=settings,
+                pacing=Pacing(skew_buffer),
+                sink=sink,
+                late=None if late is None else ParquetSink(late),
+                events=None if events is None else Path(events),
+                available_now=available_now,
+            )
+            return self._start(setup, opened)
         except BaseException:
             opened.close()
             raise
@@ -294,38 +305,24 @@ class ContinuousQuery:
         _check_range("workers", workers, MOST_GROUPS)
         return workers
 
-    def _start(
-        self,
-        migration: Migration,
-        union: StreamUnion,
-        checkpoint: Checkpoint,
-        sink: Sink,
-        workers: int,
-        late: str | os.PathLike[str] | None,
-        events: str | os.PathLike[str] | None,
-        available_now: bool,
-        settings: MemorySettings,
-        pacing: Pacing,
-        observation: Observation,
-        replanning: Replanning | None,
-    ) -> Run:
+    def _start(self, setup: _Setup, checkpoint: Checkpoint) -> Run:
+        migration, workers = setup.migration, setup.migration.workers
         last = checkpoint.last_commit()
         resumed, plan = migration.resume(settled(last)), migration.plan
         commit = reshared(resumed, [state.space for state in plan.rounds.states], workers)
         names = NameList.open(checkpoint.names, commit.position) if self.readers else None
-        late_sink = None if late is None else ParquetSink(late)
-        _check_apart(sink, late_sink)
-        for place in (sink, late_sink):
+        _check_apart(setup.sink, setup.late)
+        for place in (setup.sink, setup.late):
             if place is not None:
                 place.open(checkpoint.folder, checkpoint.id)
-        journal = Journal(None if events is None else Path(events))
+        journal = Journal(setup.events)
         reclaim_memory(checkpoint.folder)
         incarnation = f"{checkpoint.id}-{uuid.uuid4().hex[:8]}"
         anchor = drop_anchor(self.spark, workers)
-        adaptation = Adaptation(plan, settings, commit)
+        adaptation = Adaptation(plan, setup.memory, commit)
 
         def send(commit: Commit, move: Move) -> dict[int, StateRun]:
-            place = checkpoint.folder, incarnation, settings.memory_bytes
+            place = checkpoint.folder, incarnation, setup.memory.memory_bytes
             return Shipment(commit, move, *place, anchor.slot_keys[move.receiver]).send(anchor)
 
         relocation = Relocation(plan, send)
@@ -334,23 +331,23 @@ class ContinuousQuery:
             commit=commit,
             anchor=anchor,
             incarnation=incarnation,
-            sink=sink,
-            late=late_sink,
+            sink=setup.sink,
+            late=setup.late,
             idleness=Idleness(len(plan.streams), self.idle_timeout_us),
             adaptation=adaptation,
             relocation=relocation,
-            pacing=pacing,
+            pacing=setup.pacing,
             migration=migration,
-            observation=observation,
-            replanning=replanning,
-            splits=Splits(union),
+            observation=setup.observation,
+            replanning=setup.replanning,
+            splits=Splits(setup.union),
             journal=journal,
         )
 
         def close() -> None:
             relocation.close()
-            if replanning is not None:
-                replanning.sampling.close()
+            if setup.replanning is not None:
+                setup.replanning.sampling.close()
             anchor.release()
             release_memory(incarnation)
             checkpoint.close()
@@ -360,7 +357,7 @@ class ContinuousQuery:
         _announce(coordinator, last)
         coordinator.publish_last(self.spark)
         checkpoint.sweep(commit)  # a batch that failed for a full disk must not fill it further
-        return run.follow(self._feed(coordinator, names, available_now))
+        return run.follow(self._feed(coordinator, names, setup.available_now))
 
     def _feed(
         self, coordinator: Coordinator, names: NameList | None, available_now: bool
@@ -401,6 +398,22 @@ class ContinuousQuery:
             source: [name for name in reader.schema.names if name in needed[source]]
             for source, reader in self.readers.items()
         }
+
+
+@dataclass(frozen=True, slots=True)
+class _Setup:
+    """What a run is made of, besides its query and its checkpoint."""
+
+    migration: Migration
+    union: StreamUnion
+    observation: Observation
+    replanning: Replanning | None
+    memory: MemorySettings
+    pacing: Pacing
+    sink: Sink
+    late: ParquetSink | None
+    events: Path | None
+    available_now: bool
 
 
 def _check_apart(sink: Sink, late: ParquetSink | None) -> None:

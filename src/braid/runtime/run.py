@@ -182,8 +182,10 @@ class FolderFeed:
             with ThreadPoolExecutor(1) as ahead:
                 upcoming = self._take_next(ahead)
                 while upcoming is not None and not self._stopping.is_set():
-                    taken, prepared = upcoming
-                    job = prepared.result()
+                    taken, (*before, last) = upcoming
+                    for each in before:
+                        self._coordinator.fill_at_once(self._spark, each.result())
+                    job = last.result()
                     upcoming = self._take_next(ahead)
                     self._coordinator.on_files(job, self._names.append(taken))
             if not self._stopping.is_set():
@@ -193,12 +195,13 @@ class FolderFeed:
 
     def _take_next(
         self, ahead: ThreadPoolExecutor
-    ) -> tuple[dict[str, list[str]], Future[Prepared]] | None:
-        """The next files, whose job Spark plans while it evaluates those before them."""
+    ) -> tuple[dict[str, list[str]], list[Future[Prepared]]] | None:
+        """The next files, whose jobs Spark plans while it evaluates those before them."""
         if self._shelf.is_empty():
             return None
         taken = self._shelf.take()
-        return taken, ahead.submit(self._coordinator.preparing(partial(self._read, taken)))
+        jobs = self._coordinator.preparing(partial(self._read, taken), self._spark)
+        return taken, [ahead.submit(job) for job in jobs]
 
     def wait(self, timeout_s: float | None) -> bool:
         """Wait for the thread; a failure in it is raised here."""

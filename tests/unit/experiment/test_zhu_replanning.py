@@ -54,7 +54,7 @@ def test_the_overhead_is_the_median_of_pairs_after_the_first_windows() -> None:
     assert lower < found < upper
     rows = EXPERIMENTS["replan-stable"].compare(pairs)
     assert rows[0][1] == "2.0%"
-    same = {name: pairs["without"] for name in pairs}
+    same = dict.fromkeys(pairs, pairs["without"])
     assert overhead(same) == (0, 0, 0)
 
 
