@@ -4,14 +4,14 @@
 
 Random plans join random streams; their costs differ by some times. Each runs through Spark on
 two workers, after one that only makes Java compile: with one, Spark leaves shuffles out that a
-query of any size needs. The model's constants are measured before,
-as a run with an optimizer does, and it is told the true rates and selectivities. For a second
-of input, *foreseen* is what operations take, and *seen* the CPU time of Spark's tasks: in the
-workers' Python, and in Java. Planning the tasks, compiling and collecting garbage, which take
-Java as long again and longer at this size, have nothing to do with rows, and are left out.
-Still, seen includes what no plan can save and no constant knows: reading rows, receiving them,
-writing results, and the log. So ranks are compared, by Spearman's correlation; and CPU time
-tells more than the clock where others use the machine too.
+query of any size needs. The model's constants are measured before, as a run with an optimizer
+does, and it is told the true rates and selectivities. For a second of input, *foreseen* is what
+operations take, and *seen* the CPU time of Spark's tasks: in the workers' Python, and in Java.
+Planning the tasks, compiling and collecting garbage, which take Java as long again and longer
+at this size, have nothing to do with rows, and are left out. Still, seen includes what no plan
+can save and no constant knows: reading rows, receiving them, writing results, and the log. So
+ranks are compared, by Spearman's correlation; and CPU time tells more than the clock where
+others use the machine too.
 
 * `key`: four streams on one key, by any tree;
 * `chain`: four streams on three keys, so that rows are shuffled between rounds.
