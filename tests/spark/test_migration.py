@@ -135,7 +135,9 @@ def test_states_that_take_little_are_made_between_two_batches(
         for event in events
         if event["event"] == "batch" and start["batch"] < event["batch"] <= end["batch"]
     ]
-    assert between["input_rows"] == between["output_rows"] == 0
+    assert between["input_rows"] == 0
+    # Nothing new can come of no rows, but groups may be complete that waited.
+    assert between["output_rows"] == 0 or workload.waits
 
 
 def test_a_change_that_is_asked_for_during_another_comes_after_it(

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     import logging
     from collections.abc import Iterator
 
+    from pyspark.sql import SparkSession
+
 MEND = "mend the file, or move it out of the folder, and start again: nothing was lost"
 
+_STREAMING = "org.apache.spark.sql.execution.streaming"
+_ENDING = threading.Lock()
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _READ = re.compile(r"\[FAILED_READ_FILE[^\]]*\][^\n]*? reading file (\S+)\.\s")
 _MALFORMED = re.compile(r"\[MALFORMED_RECORD_IN_PARSING")
@@ -87,6 +91,20 @@ def unlogged() -> Iterator[None]:
     finally:
         for logger in loggers:
             logger.removeFilter(is_from_elsewhere)
+
+
+@contextmanager
+def unlogged_end(spark: SparkSession) -> Iterator[None]:
+    """Keep Spark from logging how its streaming queries end, with a stack trace: we end one."""
+    log4j = spark.sparkContext._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
+    set_level = log4j.core.config.Configurator.setLevel
+    with _ENDING:
+        level = log4j.LogManager.getLogger(_STREAMING).getLevel()
+        set_level(_STREAMING, log4j.Level.OFF)
+        try:
+            yield
+        finally:
+            set_level(_STREAMING, level)
 
 
 def _path(uri: str) -> str:

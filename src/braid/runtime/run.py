@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from braid.events import BatchDone, Event, Finished
 from braid.model.errors import BraidError
-from braid.runtime.faults import explain_fault
+from braid.runtime.faults import explain_fault, unlogged_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -288,8 +288,9 @@ class SparkFeed:
 
     def stop(self) -> None:
         """Stop Spark's query between two batches; it would cut one off in the middle."""
-        self._stopping = True
-        with self._at_work:
-            pass  # the batch at hand is done
-        # Not under the lock: Spark waits for a batch that has come to our door meanwhile.
-        self._query.stop()
+        with unlogged_end(self._spark):
+            self._stopping = True
+            with self._at_work:
+                pass  # the batch at hand is done
+            # Not under the lock: Spark waits for a batch that has come to our door meanwhile.
+            self._query.stop()
