@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from braid.events import BatchDone
@@ -44,25 +43,16 @@ def run_in_turns(starts: Sequence[Callable[[], Run]]) -> list[Turns]:
     return everyone
 
 
-@dataclass(slots=True)
 class Turns:
     """A run, and the time that each of its turns has taken; the first is from its start on."""
 
-    start: Callable[[], Run]
-    run: Run = field(init=False)
-    taken_ms: list[int] = field(default_factory=list, init=False)
-    has_ended: bool = field(default=False, init=False)
-    _began: float = field(default_factory=time.monotonic, init=False)
-    _go_on: threading.Semaphore = field(
-        default_factory=lambda: threading.Semaphore(0), init=False
-    )
-    _done: threading.Semaphore = field(
-        default_factory=lambda: threading.Semaphore(0), init=False
-    )
-
-    def __post_init__(self) -> None:
+    def __init__(self, start: Callable[[], Run]) -> None:
         """Start the run."""
-        self.run = self.start()
+        self.taken_ms: list[int] = []
+        self.has_ended = False
+        self._began = time.monotonic()
+        self._go_on, self._done = threading.Semaphore(0), threading.Semaphore(0)
+        self.run = start()
         self.run.listen(self._hold_up)
 
     def _hold_up(self, event: Event) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from braid.model.query import Query
     from braid.optimize.cost_model import IndexProbes
     from braid.runtime.observation import Observation
+    from braid.state.change import Change
     from braid.state.commit import Commit
 
 AUTO = "auto"
@@ -110,9 +111,11 @@ class Migration:
         They are joined by that plan then, and never by the old one beside it.
         """
         change = commit.change
-        if change is None or not change.fills:
-            return False
-        return not change.filled and change.filling >= self.plan.groups
+        return change is not None and not change.filled and self._completes(change)
+
+    def _completes(self, change: Change) -> bool:
+        """Whether the next batch makes the last states that a new plan lacks."""
+        return change.fills and change.filling >= self.plan.groups
 
     def after_next(
         self, commit: Commit, observation: Observation
@@ -124,7 +127,7 @@ class Migration:
         """
         change = commit.change
         if change is not None:
-            is_last = change.fills and change.filling >= self.plan.groups
+            is_last = self._completes(change)
             return [ended(commit, self.plan) if is_last else (commit, self.plan)]
         wish = None if _is_in_debt(commit) else self._due(commit, AHEAD)
         starts = None if wish is None else self._starts(commit, wish, observation)
