@@ -31,8 +31,9 @@ from braid.runtime.account import batch_done
 from braid.runtime.faults import explain_fault, unlogged
 from braid.runtime.orders import Orders
 from braid.runtime.session import quiet
-from braid.runtime.split import rehashed, sent_schema, slot_expression
-from braid.runtime.task import REPORT, Job
+from braid.runtime.split import no_rows, rehashed, sent_schema, slot_expression
+from braid.runtime.task import Job
+from braid.runtime.union import nothing, united
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -102,13 +103,15 @@ class Coordinator:
         if not self.relocation.unbegun:  # or else those belong to the plan as it is
             expected = self.migration.after_next(self.commit, self.observation)
         *before, last = expected
-        filling = (partial(self._prepare, self._no_rows(spark), *each) for each in before)
-        return [*filling, partial(self._prepare, read, *last)]
+        filling = (partial(self._prepare, spark, nothing, *each) for each in before)
+        return [*filling, partial(self._prepare, spark, read, *last)]
 
-    def _prepare_now(self, read: Read) -> Prepared:
-        return self._prepare(read, self.commit, self.plan)
+    def _prepare_now(self, spark: SparkSession, read: Read) -> Prepared:
+        return self._prepare(spark, read, self.commit, self.plan)
 
-    def _prepare(self, read: Read, commit: Commit, plan: JoinPlan) -> Prepared:
+    def _prepare(
+        self, spark: SparkSession, read: Read, commit: Commit, plan: JoinPlan
+    ) -> Prepared:
         """Plan the job of a batch with some rows, from a record on.
 
         One Spark job: a split, a shuffle and a join per round; only reports come back.
@@ -116,43 +119,23 @@ class Coordinator:
         moves = self.relocation.unbegun
         assignments = self.relocation.begun(commit, moves).assignments
         rows = read()
-        spark = next(iter(rows.values())).sparkSession
         quiet(spark, self.commit.workers)
         orders = self.checkpoint.orders / f"{uuid.uuid4().hex}.json"
         job = Job(plan, self.checkpoint.folder, self.incarnation, orders)
-        sent: DataFrame | None = None
-        last = len(plan.rounds.rounds) - 1
-        for number in range(last):
-            schema = sent_schema(plan, number + 1)
-            shuffled = self._shuffled(plan, rows, number, sent, assignments)
-            sent = shuffled.mapInArrow(job.task(number), schema)
-        shuffled = self._shuffled(plan, rows, last, sent, assignments)
-        answers = shuffled.mapInArrow(job.task(last), REPORT)
+        sent: list[DataFrame] = []
+        for number in range(len(plan.rounds.rounds)):
+            parts = [rehashed(plan, number, each) for each in sent]
+            parts += self.splits.entering(plan, rows, number)
+            here = united(parts or [no_rows(spark, plan, number)])
+            slot = slot_expression(plan, number, assignments, self.anchor.slot_keys)
+            shuffled = self.anchor.pin(here.selectExpr("*", f"{slot} AS slot"))
+            sent = [shuffled.mapInArrow(job.task(number), sent_schema(plan, number))]
+        (answers,) = sent
         answers._jdf.queryExecution().executedPlan()  # Spark keeps it for the time of need
         return Prepared(read, spark, answers, orders, plan, assignments, moves)
 
-    def _shuffled(
-        self,
-        plan: JoinPlan,
-        entered: Gathered,
-        number: int,
-        sent: DataFrame | None,
-        assignments: Sequence[Sequence[int]],
-    ) -> DataFrame:
-        """A round's rows on their workers: those that enter, and those of the round before."""
-        rows = self.splits.entering(plan, entered, number)
-        if sent is not None:
-            onward = rehashed(plan, number, sent)
-            rows = onward if rows is None else onward.unionAll(rows)
-        assert rows is not None, "the first round has rows of its own, all others those sent"
-        slot = slot_expression(plan, number, assignments, self.anchor.slot_keys)
-        return self.anchor.pin(rows.selectExpr("*", f"{slot} AS slot"))
-
-    def _no_rows(self, spark: SparkSession) -> Read:
-        return partial(self.splits.union.no_rows, spark)
-
     def _without_rows(self, spark: SparkSession) -> Prepared:
-        return self._prepare_now(self._no_rows(spark))
+        return self._prepare_now(spark, nothing)
 
     def on_source_batch(self, rows: DataFrame, number: int) -> None:
         """Take a batch that Spark brings through all steps.
@@ -168,9 +151,8 @@ class Coordinator:
         if number > self.commit.source_batch:
             self._make_room(rows.sparkSession)
             self.fill_at_once(rows.sparkSession)
-            self._take(
-                self._prepare_now(lambda: self.splits.union.gathered(rows)), source_batch=number
-            )
+            read = partial(self.splits.union.gathered, rows)
+            self._take(self._prepare_now(rows.sparkSession, read), source_batch=number)
         # Of one that came again too: the crash may have been before what it closed was shown.
         self.close_moments(rows.sparkSession)
 
@@ -328,7 +310,7 @@ class Coordinator:
                 self.journal.add(BatchRetried(batch.number, reason))
                 # Run again, the same job would take up what earlier rounds have shuffled, and
                 # with it reports of files in the place that was staged for them then.
-                batch.job = self._prepare_now(batch.job.read)
+                batch.job = self._prepare_now(batch.job.spark, batch.job.read)
             else:
                 break
         reach("batch evaluated", batch.number)
@@ -337,7 +319,7 @@ class Coordinator:
         """Give the orders, and have the prepared job carried out."""
         job = batch.job
         if job.plan != self.plan or job.assignments != self.commit.assignments:
-            batch.job = self._prepare_now(job.read)
+            batch.job = self._prepare_now(job.spark, job.read)
         path = batch.job.orders
         Orders(
             commit=self.commit,

@@ -14,13 +14,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from braid.join.outgoing import hashed_slots
 from braid.join.wire import TAGS
 from braid.model.expression import Column
-from braid.runtime.union import hashable, united
+from braid.runtime.task import REPORT
+from braid.runtime.union import hashable
 from braid.state.runs import marked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
     from braid.join.plan import JoinPlan
@@ -69,14 +70,13 @@ class Split:
                 layers[number, frame] = tuple(made)
         return cls(layers)
 
-    def entering(self, rows: Gathered, number: int) -> DataFrame | None:
+    def entering(self, rows: Gathered, number: int) -> list[DataFrame]:
         """The rows that enter in one round."""
-        parts = [
+        return [
             layer.of(frame)
             for streams, frame in rows.items()
             for layer in self.layers[number, streams]
         ]
-        return united(parts) if parts else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Splits:
     union: StreamUnion
     _made: dict[Hashable, Split] = field(default_factory=dict, init=False)
 
-    def entering(self, plan: JoinPlan, rows: Gathered, number: int) -> DataFrame | None:
+    def entering(self, plan: JoinPlan, rows: Gathered, number: int) -> list[DataFrame]:
         """The rows that enter in one round of a plan."""
         key = plan.texts, plan.routes, plan.rounds.fed, tuple(rows)
         if key not in self._made:
@@ -175,10 +175,21 @@ def _group(plan: JoinPlan) -> str:
     return f"shiftright(shiftrightunsigned(hash, 32) * {plan.groups}L, 32)"
 
 
-def sent_schema(plan: JoinPlan, number: int) -> StructType:
-    """The schema of what workers send into a round."""
-    a_round = plan.rounds.rounds[number]
+def sent_schema(plan: JoinPlan, number: int) -> StructType | str:
+    """The schema of what workers send out of a round: into the next, or reports alone."""
+    if number + 1 == len(plan.rounds.rounds):
+        return REPORT
+    a_round = plan.rounds.rounds[number + 1]
     return from_arrow_schema(plan.wire.schema(a_round, reports=True))
+
+
+def no_rows(spark: SparkSession, plan: JoinPlan, number: int) -> DataFrame:
+    """What comes into a round in which nothing comes: workers are asked all the same.
+
+    Spark cannot see that it is empty, or it would leave them out.
+    """
+    schema = from_arrow_schema(plan.wire.schema(plan.rounds.rounds[number], reports=False))
+    return spark.createDataFrame(spark.sparkContext.emptyRDD(), schema)
 
 
 def rehashed(plan: JoinPlan, number: int, sent: DataFrame) -> DataFrame:

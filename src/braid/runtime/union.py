@@ -21,7 +21,6 @@ from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import TimestampNTZType
 
 from braid.join.wire import LATEST_US, NULL_KEY, NULL_TIME, TAG_BITS, take_slots
@@ -30,13 +29,16 @@ from braid.model.expression import Column
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
     from braid.join.plan import JoinPlan
 
 Gathered: TypeAlias = "Mapping[tuple[int, ...], DataFrame]"
-"""The rows of a batch: frames, by the streams that they are of. Each stream is in one."""
+"""The rows of a batch: frames, by the streams that they are of. Each stream is in one.
+
+A batch without rows has no frames.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +94,6 @@ class StreamUnion:
         """What has come of all streams in one frame."""
         return {tuple(range(len(self.branches))): rows}
 
-    def no_rows(self, spark: SparkSession) -> Gathered:
-        """Streams without rows."""
-        fixed = [("stream", pa.int32()), ("at", pa.int64())]
-        columns = [(f"column{place}", kind) for place, kind in enumerate(self.types)]
-        schema = from_arrow_schema(pa.schema([*fixed, *columns]))
-        return self.gathered(spark.createDataFrame([], schema))
-
     def name(self, column: Column) -> str:
         """Where a stream's column is."""
         return f"column{self.places[column]}"
@@ -106,6 +101,11 @@ class StreamUnion:
     def hashable(self, column: Column) -> str:
         """A key column such that equal keys hash alike."""
         return hashable(self.name(column), self.types[self.places[column]])
+
+
+def nothing() -> Gathered:
+    """What is gathered for a batch without rows."""
+    return {}
 
 
 def united(frames: Iterable[DataFrame]) -> DataFrame:
