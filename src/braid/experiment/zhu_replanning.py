@@ -83,6 +83,11 @@ def state_ratio(outcomes: Mapping[str, Outcome], lower: int) -> float:
     return float(ours[lower:].mean() / theirs[lower:].mean())
 
 
+def _silence(outcomes: Mapping[str, Outcome]) -> tuple[str, str, str]:
+    silent = sum(outcome.silent_batches for outcome in outcomes.values())
+    return "batches without results in a change", str(silent), "—"
+
+
 def _side_by_side(
     name: str, title: str, figures: str, compare: _Compare, streams: ChainedStreams
 ) -> Experiment:
@@ -170,11 +175,7 @@ def _compare_once(streams: ChainedStreams, outcomes: Mapping[str, Outcome]) -> R
         *rows,
         ("batches from the switch to the change", str(first.lower - switch), "10 s"),
         ("batches of the change", str(first.upper - first.lower), "—"),
-        (
-            "batches without results in the change",
-            str(sum(outcome.silent_batches for outcome in outcomes.values())),
-            "—",
-        ),
+        _silence(outcomes),
         (
             "throughput with : without, from then on",
             f"{time_ratio(outcomes, last.upper):.2f}",
@@ -232,11 +233,7 @@ def _compare_many(streams: ChainedStreams, outcomes: Mapping[str, Outcome]) -> R
             f"{state_ratio(outcomes, moments[0]):.2f}",
             "below 1",
         ),
-        (
-            "batches without results in a change",
-            str(sum(outcome.silent_batches for outcome in outcomes.values())),
-            "—",
-        ),
+        _silence(outcomes),
     ]
     for number, (lower, upper) in enumerate(pairwise([*moments, streams.batches])):
         which = "good" if number % 2 else "bad"
