@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from braid.join.outcome import commit_before_first
 from braid.migrate import Way
 from braid.optimize.timing.statistics import Certainty, DataStatistics, Measure
 from braid.runtime.observation import Observation
@@ -31,15 +32,13 @@ def observed(
     Of two workers, one may have an `other` tree.
     """
     plan = streams.plan(dict.fromkeys(streams.keys, WINDOW_S), tree)
-    observation, before = Observation(plan.query), None
+    observation, before = Observation(plan.query), commit_before_first(plan, workers=2)
     with quick_folder() as folder:
         for second, engine in enumerate(streams.run(plan, folder, seconds, workers=2)):
-            if before is not None:
-                observation.after(engine.plan, before, engine.commit, engine.reports)
+            observation.after(engine.plan, before, engine.commit, engine.reports)
             if second == 1 and other is not None:
                 assert engine.change(other, Way.MOVING_STATE, [1])
             before = engine.commit
-    assert before is not None, "there was some time"
     return observation, plan, before
 
 
@@ -62,6 +61,15 @@ def test_rates_and_selectivities_of_a_chain_are_what_they_are(tree: str) -> None
     )
     assert list(found.selectivity) == [("a", "b"), ("b", "c"), ("c", "d")]
     assert found.selectivity["a", "b"].certainty is Certainty.EXACT
+
+
+def test_rates_are_known_from_the_second_batch_on() -> None:
+    """How long the first batch's rows took to come, nobody knows."""
+    known = [observed(CHAIN, "(a b c d)", seconds)[0].statistics.rates for seconds in (1, 2)]
+    assert {rate.value for rate in known[0].values()} == {None}
+    assert {name: rate.value for name, rate in known[1].items()} == pytest.approx(
+        CHAIN.rates, rel=0.05
+    )
 
 
 def test_what_only_joined_rows_have_asked_for_is_an_estimate() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from braid.migrate.change import Start, Way, begun, ended, is_over, resumed, way_of
-from braid.migrate.cost import cost_of_change
+from braid.migrate.cost import cost_of_change, costs_of_plans
 
 __all__ = [
     "Start",
     "Way",
     "begun",
     "cost_of_change",
+    "costs_of_plans",
     "ended",
     "is_over",
     "resumed",

@@ -50,5 +50,20 @@ def cost_of_change(start: Start, graph: JoinGraph, model: CostModel) -> float:
     return cost
 
 
+def costs_of_plans(start: Start, graph: JoinGraph, model: CostModel) -> dict[str, float]:
+    """What the plan before a change and the one after it cost from then on, by what they do.
+
+    Of several before, it is the one that costs most. Memory is in rows.
+    """
+    estimator = Estimator(graph, model, cartesian=False)
+    *old, new = (as_part(estimator, tree) for tree in start.both.rounds.trees)
+    return {
+        "cpu": max(part.cpu for part in old),
+        "rows": max(part.memory for part in old),
+        "new_cpu": new.cpu,
+        "new_rows": new.memory,
+    }
+
+
 def _bits(streams: Iterable[int]) -> int:
     return sum(1 << stream for stream in streams)

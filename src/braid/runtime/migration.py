@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from braid.events import Migrated
-from braid.migrate import Way, begun, cost_of_change, ended, is_over, resumed, way_of
+from braid.migrate import (
+    Way,
+    begun,
+    cost_of_change,
+    costs_of_plans,
+    ended,
+    is_over,
+    resumed,
+    way_of,
+)
 from braid.model.checks import require_known
 from braid.model.errors import BraidError
 from braid.model.failpoints import reach
@@ -156,8 +165,15 @@ class Migration:
     def _starts(self, commit: Commit, wish: Wish, observation: Observation) -> _Starts:
         ways = list(Way) if wish.way == AUTO else [Way(wish.way)]
         starts = [begun(commit, self.plan, wish.plan, way, wish.workers) for way in ways]
-        possible = [each for each in starts if not each.obstacle]
-        return _Starts(starts, _foreseen(possible, observation) if wish.way == AUTO else {})
+        graph = observation.graph
+        if wish.way != AUTO or graph is None:
+            return _Starts(starts)
+        costs, possible = _costs_of(observation.query), [s for s in starts if not s.obstacle]
+        return _Starts(
+            starts,
+            {each.way: cost_of_change(each, graph, costs) for each in possible},
+            costs_of_plans(possible[0], graph, costs) if possible else {},
+        )
 
     def _begin(
         self, commit: Commit, wish: Wish, observation: Observation
@@ -172,6 +188,7 @@ class Migration:
         self._slices = self._slices_of(starts)
         numbers = {"states_made": float(len(start.fresh))}
         numbers |= {f"{way.value}_s": taken for way, taken in starts.seconds.items()}
+        numbers |= starts.plans
         yield self._step(start.commit, "start", numbers)
         reach("change begun", commit.batch + 1)
         if is_over(start.commit, self.plan):
@@ -232,10 +249,14 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class _Starts:
-    """A change in all ways that may be taken, and what those that can be cost, if known."""
+    """A change in all ways that may be taken, and what those that can be cost, if known.
+
+    And what both plans cost, from then on.
+    """
 
     starts: Sequence[Start]
-    seconds: Mapping[Way, float]
+    seconds: Mapping[Way, float] = field(default_factory=dict)
+    plans: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def best(self) -> Start | None:
@@ -255,15 +276,6 @@ class _Starts:
 def _is_in_debt(commit: Commit) -> bool:
     """Whether something moves, waits or is owed, which a change of plan has to wait for."""
     return commit.owes or any(commit.generations)
-
-
-def _foreseen(starts: Sequence[Start], observation: Observation) -> dict[Way, float]:
-    """What each way would cost, in seconds of one core, as far as streams are known."""
-    graph = observation.graph
-    if graph is None:
-        return {}
-    costs = _costs_of(observation.query)
-    return {start.way: cost_of_change(start, graph, costs) for start in starts}
 
 
 def _costs_of(query: Query) -> IndexProbes:

@@ -94,7 +94,6 @@ class Observation:
                 each.fade()
         if self.workers is not None:
             reports = [report for report in reports if report.worker in self.workers]
-        seconds = _seconds(before, now)
         probes = list(_probes(plan, reports))
         workers = range(now.workers) if self.workers is None else self.workers
         shares = _shares(plan, before, workers)
@@ -106,8 +105,10 @@ class Observation:
             if len(probe.known) == 1 and probe.join not in passing:
                 (stream,) = probe.known
                 arrived[stream] += probe.asked
-        for stream, rows in arrived.items():
-            self._rates.setdefault(stream, _Sum()).add(rows, seconds)
+        seconds = _seconds(before, now)
+        if seconds is not None:
+            for stream, rows in arrived.items():
+                self._rates.setdefault(stream, _Sum()).add(rows, seconds)
         for probe in probes:
             if plan.rounds.fed and probe.join in passing:
                 continue  # by rows of all ages, which reach less of a state than new ones do
@@ -261,7 +262,7 @@ def _shares(plan: JoinPlan, commit: Commit, workers: Collection[int]) -> list[fl
     return [max(1, int(groups)) / max(1, int(own.sum())) for groups in through]
 
 
-def _seconds(before: Commit, now: Commit) -> float:
+def _seconds(before: Commit, now: Commit) -> float | None:
     """How far event time went on in a batch; the first batch does not tell."""
     old, new = before.latest_us, now.latest_us
-    return 0.0 if old is None or new is None else (new - old) / 1_000_000
+    return None if old is None or new is None else (new - old) / 1_000_000

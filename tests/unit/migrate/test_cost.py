@@ -6,7 +6,7 @@ import pytest
 
 from braid import JoinGraph
 from braid.join.outcome import commit_before_first
-from braid.migrate import Start, Way, begun, cost_of_change
+from braid.migrate import Start, Way, begun, cost_of_change, costs_of_plans
 from braid.optimize import IndexProbes, cost_of
 from tests.oracle.steady import CHAIN
 
@@ -66,3 +66,20 @@ def test_what_goes_over_costs_nothing() -> None:
     change = start(f"{OLD}; a: b", Way.MOVING_STATE)
     assert not change.fresh
     assert cost_of_change(change, GRAPH, COSTS) == 0
+
+
+@pytest.mark.parametrize("way", list(Way))
+def test_both_plans_cost_what_they_cost_by_themselves(way: Way) -> None:
+    new = "(a (b (c d)))"
+    old_plan, new_plan = (
+        cost_of(GRAPH, tree, model=COSTS, cartesian=False) for tree in (OLD, new)
+    )
+    found = costs_of_plans(start(new, way), GRAPH, COSTS)
+    assert found == pytest.approx(
+        {
+            "cpu": old_plan.cpu,
+            "rows": old_plan.memory,
+            "new_cpu": new_plan.cpu,
+            "new_rows": new_plan.memory,
+        }
+    )
