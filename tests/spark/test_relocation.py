@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import braid
 from braid.adapt.proposal import Relocate
 from braid.adapt.strategy import STRATEGIES, parameters_of
 from braid.join.chores import Share
+from braid.runtime.coordinator import Coordinator
 from braid.runtime.pacing import Pacing
 from braid.runtime.relocation import Stage
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN
@@ -21,11 +22,13 @@ from tests.spark.test_overflow import FILES, Place, count
 from tests.spark.test_streaming import PAIRS, Folder, wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
     from braid.adapt.statistics import Snapshot
+    from braid.runtime.coordinator import Prepared
     from tests.spark.kill_workloads import Workload
 
 pytestmark = pytest.mark.spark
@@ -111,6 +114,51 @@ def test_a_stopped_run_finishes_its_moves_when_it_goes_on(
         run.stop()
     place.run(workers=2)
     place.check()
+
+
+def made_stale(take: Any) -> Any:
+    """Take each batch with a job that was planned for an assignment of long ago."""
+
+    def taken(self: Coordinator, job: Prepared, **where: Any) -> None:
+        take(self, replace(job, assignments=()), **where)
+
+    return taken
+
+
+def failing_once(run_job: Any) -> Any:
+    """Run the job of each batch, and lose its answers the first time."""
+    failed = set[int]()
+
+    def run(self: Coordinator, batch: Any) -> Any:
+        reports = run_job(self, batch)
+        if batch.number not in failed:
+            failed.add(batch.number)
+            raise ConnectionError("the answers are lost")
+        return reports
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("method", "meddle"), [("_take", made_stale), ("_run_job", failing_once)]
+)
+@pytest.mark.parametrize("workload", [ONE_KEY, TREE], ids=lambda w: w.name)
+def test_a_batch_that_is_planned_anew_in_any_stage_of_a_move_sends_rows_by_its_own_record(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    meddle: Callable[[Any], Any],
+    workload: Workload,
+) -> None:
+    monkeypatch.setattr(Coordinator, method, meddle(getattr(Coordinator, method)))
+    place = Place(tmp_path, workload)
+    place.arrive(range(FILES))
+    events = place.run(workers=3, strategy=Hostile(0))
+    place.check()
+    assert {event["step"] for event in steps(events)} == {stage.value for stage in Stage}
+    retried = count(events, "retried")
+    assert retried == (count(events, "batch") if method == "_run_job" else 0)
 
 
 @dataclass(frozen=True)

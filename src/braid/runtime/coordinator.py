@@ -103,20 +103,34 @@ class Coordinator:
         if not self.relocation.unbegun:  # or else those belong to the plan as it is
             expected = self.migration.after_next(self.commit, self.observation)
         *before, last = expected
-        filling = (partial(self._prepare, spark, nothing, *each) for each in before)
-        return [*filling, partial(self._prepare, spark, read, *last)]
+        moves = self.relocation.unbegun
+        filling = (partial(self._prepare, spark, nothing, *each, moves) for each in before)
+        return [*filling, partial(self._prepare, spark, read, *last, moves)]
 
-    def _prepare_now(self, spark: SparkSession, read: Read) -> Prepared:
-        return self._prepare(spark, read, self.commit, self.plan)
+    def _prepare_next(self, spark: SparkSession, read: Read) -> Prepared:
+        """Plan the job of the next batch; moves that have been computed begin with it."""
+        return self._prepare(spark, read, self.commit, self.plan, self.relocation.unbegun)
+
+    def _prepare_again(self, job: Prepared) -> Prepared:
+        """Plan the job of a batch that has begun anew.
+
+        Its moves are on the record already, and no other may begin in mid-batch: the workers
+        get this record with their orders, so rows must go where this record says.
+        """
+        return self._prepare(job.spark, job.read, self.commit, self.plan, ())
 
     def _prepare(
-        self, spark: SparkSession, read: Read, commit: Commit, plan: JoinPlan
+        self,
+        spark: SparkSession,
+        read: Read,
+        commit: Commit,
+        plan: JoinPlan,
+        moves: tuple[Relocate, ...],
     ) -> Prepared:
-        """Plan the job of a batch with some rows, from a record on.
+        """Plan the job of a batch with some rows, from a record on which some moves begin.
 
         One Spark job: a split, a shuffle and a join per round; only reports come back.
         """
-        moves = self.relocation.unbegun
         assignments = self.relocation.begun(commit, moves).assignments
         rows = read()
         quiet(spark, self.commit.workers)
@@ -135,7 +149,7 @@ class Coordinator:
         return Prepared(read, spark, answers, orders, plan, assignments, moves)
 
     def _without_rows(self, spark: SparkSession) -> Prepared:
-        return self._prepare_now(spark, nothing)
+        return self._prepare_next(spark, nothing)
 
     def on_source_batch(self, rows: DataFrame, number: int) -> None:
         """Take a batch that Spark brings through all steps.
@@ -152,7 +166,7 @@ class Coordinator:
             self._make_room(rows.sparkSession)
             self.fill_at_once(rows.sparkSession)
             read = partial(self.splits.union.gathered, rows)
-            self._take(self._prepare_now(rows.sparkSession, read), source_batch=number)
+            self._take(self._prepare_next(rows.sparkSession, read), source_batch=number)
         # Of one that came again too: the crash may have been before what it closed was shown.
         self.close_moments(rows.sparkSession)
 
@@ -310,7 +324,7 @@ class Coordinator:
                 self.journal.add(BatchRetried(batch.number, reason))
                 # Run again, the same job would take up what earlier rounds have shuffled, and
                 # with it reports of files in the place that was staged for them then.
-                batch.job = self._prepare_now(batch.job.spark, batch.job.read)
+                batch.job = self._prepare_again(batch.job)
             else:
                 break
         reach("batch evaluated", batch.number)
@@ -319,7 +333,7 @@ class Coordinator:
         """Give the orders, and have the prepared job carried out."""
         job = batch.job
         if job.plan != self.plan or job.assignments != self.commit.assignments:
-            batch.job = self._prepare_now(job.spark, job.read)
+            batch.job = self._prepare_again(job)
         path = batch.job.orders
         Orders(
             commit=self.commit,
