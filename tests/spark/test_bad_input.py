@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -380,3 +381,27 @@ def test_the_command_itself_ends_with_a_code_and_one_error_and_can_be_repeated(
     place.file("c", 1).write_bytes(good)
     assert braid(*place.command()).code == 0
     assert place.results() == expected(place, 2)
+
+
+def test_an_older_checkpoint_beside_newer_output_is_refused_and_nothing_is_lost(
+    braid: Callable[..., Told], place: Place
+) -> None:
+    assert braid(*place.command()).code == 0
+    known = place.batches()
+    shutil.copytree(place.checkpoint, place.folder / "copy")
+    place.fill(files=4)
+    assert braid(*place.command()).code == 0
+    newer = sorted(set(place.batches()) - set(known))
+    assert newer
+
+    shutil.rmtree(place.checkpoint)
+    shutil.copytree(place.folder / "copy", place.checkpoint)
+    place.fill(files=6)
+    before = digest(place.out)
+    assert_refused(braid(*place.command()), place.out, f"batch {newer[-1]}", "older copy")
+    assert digest(place.out) == before
+
+    for batch in newer:
+        shutil.rmtree(place.out / f"batch={batch}")
+    assert braid(*place.command()).code == 0
+    assert place.results() == expected(place, files=6)

@@ -314,7 +314,7 @@ class ContinuousQuery:
         _check_apart(setup.sink, setup.late)
         for place in (setup.sink, setup.late):
             if place is not None:
-                place.open(checkpoint.folder, checkpoint.id)
+                place.open(checkpoint.folder, checkpoint.id, last.batch)
         journal = Journal(setup.events)
         reclaim_memory(checkpoint.folder)
         incarnation = f"{checkpoint.id}-{uuid.uuid4().hex[:8]}"

@@ -21,7 +21,7 @@ from braid.state.checkpoint import read_sealed, write_sealed
 from braid.state.files import PENDING, checksum, room_in, sync_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -31,8 +31,11 @@ if TYPE_CHECKING:
 class Sink(Protocol):
     """Takes results, batch by batch."""
 
-    def open(self, checkpoint: Path, checkpoint_id: str) -> None:
-        """Get ready for a run on this checkpoint; refuse a place that is another's."""
+    def open(self, checkpoint: Path, checkpoint_id: str, batch: int) -> None:
+        """Get ready for a run on this checkpoint, whose last batch is `batch`.
+
+        Refuse a place that is another's, or that has results of later batches.
+        """
 
     def stage(self, batch: int) -> Path:
         """A new folder for workers to write a batch's parts into."""
@@ -76,7 +79,7 @@ class ParquetSink(_Staging):
         self.folder = Path(folder).absolute()  # executors work in other folders
         self._staging = self.folder / ".staging"  # on the same disk: a rename publishes
 
-    def open(self, checkpoint: Path, checkpoint_id: str) -> None:
+    def open(self, checkpoint: Path, checkpoint_id: str, batch: int) -> None:
         """Make the folder ours."""
         if self.folder.exists() and not self.folder.is_dir():
             raise BraidError(
@@ -94,6 +97,28 @@ class ParquetSink(_Staging):
                 f"the folder {self.folder} holds the results of another checkpoint",
                 hint="give a new folder for the results, or continue that checkpoint",
             )
+        self._refuse_newer(checkpoint, batch)
+
+    def _refuse_newer(self, checkpoint: Path, batch: int) -> None:
+        """Refuse results of batches that the checkpoint does not know: it is an older copy.
+
+        Its next batches would have the numbers of theirs, and other results.
+        """
+        newest = max(self._batches(), default=batch)
+        if newest > batch:
+            raise BraidError(
+                f"the folder {self.folder} has results of batch {newest}, but the checkpoint "
+                f"{checkpoint} ends with batch {batch}: it is an older copy",
+                hint="restore the newest copy of the checkpoint; or move the folders after "
+                f"batch={batch} away, for the run makes their results again",
+            )
+
+    def _batches(self) -> Iterator[int]:
+        """The numbers of all batches that have been published."""
+        for path in self.folder.glob("batch=*"):
+            number = path.name.removeprefix("batch=")
+            if number.isdecimal():
+                yield int(number)
 
     def _refuse_strangers(self) -> None:
         if next(self.folder.glob("batch=*"), None) is not None:
@@ -107,7 +132,9 @@ class ParquetSink(_Staging):
     ) -> None:
         """Rename the staged folder, stripped of what no commit names, into place."""
         place = self.folder / f"batch={batch}"
-        if parts and not place.exists():
+        if place.exists():
+            _check_published(place, parts)
+        elif parts:
             staged = self._found(staged)
             keep_only(staged, parts)
             with room_in(self.folder):
@@ -127,7 +154,7 @@ class ParquetSink(_Staging):
 class _StagedInCheckpoint(_Staging):
     """What sinks have in common that keep no files of their own."""
 
-    def open(self, checkpoint: Path, checkpoint_id: str) -> None:
+    def open(self, checkpoint: Path, checkpoint_id: str, batch: int) -> None:
         """Stage results beside the checkpoint."""
         self._staging = checkpoint / "results"
 
@@ -194,16 +221,35 @@ def memory() -> MemorySink:
 
 def keep_only(staged: Path, parts: Sequence[Part]) -> None:
     """Leave only committed parts in a staged folder, once they are known to be undamaged."""
+    _check_parts(staged, parts)
+    wanted = {part.file for part in parts}
+    for name in _files_in(staged) - wanted:
+        (staged / name).unlink()
+
+
+def _check_parts(folder: Path, parts: Sequence[Part]) -> None:
+    """Raise an error if a committed part is missing or damaged."""
     for part in parts:
-        path = staged / part.file
+        path = folder / part.file
         if not path.exists():
             raise _damaged_part(path, "it is missing, though its batch was committed")
         if checksum(memoryview(pa.memory_map(str(path)).read_buffer())) != part.checksum:
             raise _damaged_part(path, "its checksum does not match its bytes")
-    wanted = {part.file for part in parts}
-    for path in [path for path in staged.rglob("*") if path.is_file()]:
-        if str(path.relative_to(staged)) not in wanted:
-            path.unlink()
+
+
+def _check_published(place: Path, parts: Sequence[Part]) -> None:
+    """Raise an error if a published batch is not what its commit names."""
+    if _files_in(place) != {part.file for part in parts}:
+        raise BraidError(
+            f"{place} has other results than the checkpoint has for this batch",
+            hint="output and checkpoint do not belong together: restore both from one copy, "
+            "or move the folder away to have its results made again",
+        )
+    _check_parts(place, parts)
+
+
+def _files_in(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
 def _damaged_part(path: Path, finding: str) -> DamagedFile:

@@ -20,9 +20,9 @@ NO_SPARK = cast("Any", None)
 SCHEMA = pa.schema([("v", pa.int64())])
 
 
-def opened(folder: Path, owner: str = "me") -> ParquetSink:
+def opened(folder: Path, owner: str = "me", batch: int = -1) -> ParquetSink:
     sink = ParquetSink(folder)
-    sink.open(folder / "unused", owner)
+    sink.open(folder / "unused", owner, batch)
     return sink
 
 
@@ -58,6 +58,41 @@ def test_publishing_twice_changes_nothing(tmp_path: Path) -> None:
     sink.publish(NO_SPARK, 0, staged, parts)
     sink.publish(NO_SPARK, 0, staged, parts)
     assert published(tmp_path) == {"batch=0/a.parquet": [1]}
+
+
+def test_other_results_of_a_batch_that_was_published_are_an_error(tmp_path: Path) -> None:
+    sink = opened(tmp_path)
+    for values in ([1], [1, 2], []):
+        staged = sink.stage(0)
+        parts = [written(staged, f"{len(values)}.parquet", *values)] if values else []
+        if len(values) == 1:
+            sink.publish(NO_SPARK, 0, staged, parts)
+        else:
+            with pytest.raises(BraidError, match="other results") as caught:
+                sink.publish(NO_SPARK, 0, staged, parts)
+            assert str(tmp_path / "batch=0") in caught.value.message
+    assert published(tmp_path) == {"batch=0/1.parquet": [1]}
+
+
+def test_a_published_part_that_has_changed_since_is_an_error(tmp_path: Path) -> None:
+    sink = opened(tmp_path)
+    staged = sink.stage(0)
+    parts = [written(staged, "a.parquet", 1)]
+    sink.publish(NO_SPARK, 0, staged, parts)
+    flip_bit(tmp_path / "batch=0" / "a.parquet", 100)
+    with pytest.raises(DamagedFile, match="checksum"):
+        sink.publish(NO_SPARK, 0, staged, parts)
+
+
+def test_output_that_is_newer_than_the_checkpoint_is_refused(tmp_path: Path) -> None:
+    sink = opened(tmp_path)
+    for batch in (3, 10):
+        staged = sink.stage(batch)
+        sink.publish(NO_SPARK, batch, staged, [written(staged, "a.parquet", 1)])
+    opened(tmp_path, batch=10)
+    with pytest.raises(BraidError, match=r"batch 10, but .* ends with batch 9") as caught:
+        opened(tmp_path, batch=9)
+    assert "batch=9" in str(caught.value.hint)
 
 
 def test_what_failed_attempts_staged_is_cleared_before_the_next(tmp_path: Path) -> None:
@@ -150,7 +185,7 @@ def test_a_disk_too_full_for_results_is_an_error_that_names_it(tmp_path: Path) -
 
 def test_results_in_memory_are_those_of_all_batches_in_order(tmp_path: Path) -> None:
     sink = MemorySink()
-    sink.open(tmp_path, "me")
+    sink.open(tmp_path, "me", -1)
     for batch in (0, 1):
         staged = sink.stage(batch)
         sink.publish(NO_SPARK, batch, staged, [written(staged, "a.parquet", batch, 5)])
