@@ -471,3 +471,74 @@ def test_a_fault_between_rows_and_what_they_close_holds_nothing_up(
     run.stop()
     assert with_rows(run) == [False]
     assert sum(frames.published().values()) > sum(frames.due(1).values())
+
+
+def test_a_failure_in_the_background_is_told_at_once(spark, tmp_path, a, b, frames_or_folders):
+    a.add((1, 0, 10))
+    b.add((1, 1, 20))
+
+    def refuse(results: Any, batch: int) -> None:
+        raise RuntimeError("the table is locked")
+
+    streams = {name: each.stream(frames_or_folders) for name, each in {"a": a, "b": b}.items()}
+    query = braid.query(PAIRS, **streams, event_time="ts")
+    run = query.start(checkpoint=tmp_path / "c", sink=braid.sinks.callback(refuse), workers=1)
+    began = time.monotonic()
+    while run.is_active:  # nobody awaits the end
+        assert time.monotonic() < began + PATIENCE_S
+        time.sleep(0.05)
+    with run._ending:
+        told = run.events()
+    assert [event["event"] for event in told][-2:] == ["failed", "finished"]
+    assert "the table is locked" in told[-2]["reason"]
+    assert "the table is locked" in str(run.exception)
+    assert "the table is locked" in run.status["message"]
+    with pytest.raises(Exception, match="the table is locked"):
+        run.await_termination()
+
+
+@pytest.mark.parametrize("available_now", [False, True])
+def test_a_stop_of_sparks_query_from_outside_is_not_the_end_of_the_input(
+    spark, tmp_path, a, b, available_now
+):
+    text = (
+        "SELECT count(*) AS n FROM a [RANGE 10 SECONDS SLIDE 10 SECONDS], b [RANGE 10 SECONDS] "
+        "WHERE a.k = b.k GROUP BY a.k"
+    )
+    for each in (a, b):
+        each.add((1, 0, 0), (1, 10, 0))
+    streams = {"a": a.stream(spark), "b": b.stream(spark)}
+    query = braid.query(text, **streams, event_time="ts")
+    first, rest = braid.sinks.memory(), braid.sinks.memory()
+    run = query.start(
+        checkpoint=tmp_path / "c", sink=first, workers=1, available_now=available_now
+    )
+    if available_now:  # in the middle of its only batch
+        (stream,) = spark.streams.active
+    else:
+        wait_until(lambda: run.progress.input_rows == 4, run)
+        (stream,) = spark.streams.active
+    stream.stop()
+    assert run.await_termination()
+    assert run.exception is None
+    assert run.events()[-1]["reason"] == "stopped"
+    for each in (a, b):
+        each.add((1, 10, 1))
+    run = query.start(checkpoint=tmp_path / "c", sink=rest, workers=1, available_now=True)
+    run.await_termination()
+    assert run.events()[-1]["reason"] == "input used up"
+    assert run.progress.late_rows == 0
+    shown = [row["n"] for row in [*first.rows(), *rest.rows()]]
+    assert shown == [1, 9], "the second moment was not closed before its last row came"
+
+
+def test_stopping_a_run_leaves_the_levels_of_logging_as_they_were(spark, tmp_path, a, b):
+    a.add((1, 0, 10))
+    b.add((1, 1, 20))
+    loggers = spark._jvm.org.apache.logging.log4j.LogManager.getContext(False)
+    name = "org.apache.spark.sql.execution.streaming"
+    query = braid.query(PAIRS, a=a.stream(spark), b=b.stream(spark), event_time="ts")
+    run = query.start(checkpoint=tmp_path / "c", sink=braid.sinks.memory(), workers=1)
+    wait_until(lambda: run.progress.input_rows == 2, run)
+    run.stop()
+    assert loggers.getConfiguration().getLoggers().get(name) is None

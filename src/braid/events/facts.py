@@ -259,6 +259,16 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class Failed:
+    """An error ended a run; `batch` is the last one that was done, in this run or before."""
+
+    name: ClassVar = "failed"
+    batch: int | None
+    reason: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """A run ended: its input was used up, it was stopped, or an error ended it."""
 
@@ -275,6 +285,7 @@ Event = (
     | Recovered
     | BatchDone
     | BatchRetried
+    | Failed
     | Spilled
     | CleanedUp
     | Relocated

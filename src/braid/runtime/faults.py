@@ -98,13 +98,19 @@ def unlogged_end(spark: SparkSession) -> Iterator[None]:
     """Keep Spark from logging how its streaming queries end, with a stack trace: we end one."""
     log4j = spark.sparkContext._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
     set_level = log4j.core.config.Configurator.setLevel
+    context = log4j.LogManager.getContext(False)
     with _ENDING:
-        level = log4j.LogManager.getLogger(_STREAMING).getLevel()
+        own = context.getConfiguration().getLoggers().get(_STREAMING)
+        level = None if own is None else own.getExplicitLevel()
         set_level(_STREAMING, log4j.Level.OFF)
         try:
             yield
         finally:
-            set_level(_STREAMING, level)
+            if level is not None:
+                set_level(_STREAMING, level)
+            else:  # it has no level of its own again, and follows the others
+                context.getConfiguration().removeLogger(_STREAMING)
+                context.updateLoggers()
 
 
 def _path(uri: str) -> str:

@@ -372,7 +372,7 @@ class ContinuousQuery:
         writer = union.together(self.frames).writeStream
         writer = writer.option("checkpointLocation", str(offsets))
         writer = writer.trigger(availableNow=True) if available_now else writer
-        return SparkFeed(writer, coordinator, self.spark)
+        return SparkFeed(writer, coordinator, self.spark, is_bounded=available_now)
 
     def union(self, plan: JoinPlan) -> StreamUnion:
         """How rows of the query's streams are gathered; it is the same for all plans."""

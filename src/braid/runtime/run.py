@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from braid.events import BatchDone, Event, Finished
+from braid.events import BatchDone, Event, Failed, Finished
 from braid.model.errors import BraidError
 from braid.runtime.faults import explain_fault, unlogged_end
 
@@ -63,6 +64,10 @@ class Feed(Protocol):
     def wait(self, timeout_s: float | None) -> bool:
         """Whether the feed has ended, after at most this time; raises what ended it."""
 
+    @property
+    def is_used_up(self) -> bool:
+        """Whether a feed that has ended has brought all of its input."""
+
     def stop(self) -> None:
         """End after the batch at hand."""
 
@@ -82,16 +87,24 @@ class Run:
         self._journal = journal
         self._close = close
         self._progress = Progress()
+        self._message = "running"
         self._began = time.monotonic()
-        self._ending = threading.Lock()
+        self._ending = threading.RLock()  # a listener to the end may ask about it
         self._ended = False
+        self._exception: Exception | None = None
         self._feed: Feed | None = None
         journal.listen(self._follow)
 
     def follow(self, feed: Feed) -> Run:
         """Take over a feed that has just been started."""
         self._feed = feed
+        threading.Thread(target=self._watch, name="braid-watch", daemon=True).start()
         return self
+
+    def _watch(self) -> None:
+        """Take note of the run's end, though nobody waits for it."""
+        with suppress(Exception):  # noted, and raised to those who wait
+            self.await_termination()
 
     def _follow(self, event: Event) -> None:
         if isinstance(event, BatchDone):
@@ -101,6 +114,25 @@ class Run:
     def progress(self) -> Progress:
         """What has been done so far."""
         return self._progress
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the run still goes on."""
+        return not self._ended
+
+    @property
+    def exception(self) -> Exception | None:
+        """The error that ended the run, if one did."""
+        return self._exception
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """What the run does now: a message, whether it is active, and its last batch."""
+        return {
+            "message": self._message,
+            "is_active": self.is_active,
+            "batch": self._progress.batch,
+        }
 
     def events(self) -> list[dict[str, Any]]:
         """All events so far, as JSON objects."""
@@ -118,11 +150,11 @@ class Run:
         assert self._feed is not None, "a run has a feed from its start"
         try:
             ended = self._feed.wait(timeout)
-        except Exception:
-            self._end("failed")
+        except Exception as failure:
+            self._end("failed", failure)
             raise
         if ended:
-            self._end("input used up")
+            self._end("input used up" if self._feed.is_used_up else "stopped")
         return ended
 
     def cleanup(self) -> None:
@@ -145,17 +177,23 @@ class Run:
         finally:
             self._end("stopped")
 
-    def _end(self, reason: str) -> None:
+    def _end(self, reason: str, failure: Exception | None = None) -> None:
+        """Tell of the end, and let go of all that the run holds; whoever comes second waits."""
         with self._ending:
             if self._ended:
                 return
-            self._ended = True
-        done = self._progress
-        elapsed_ms = round((time.monotonic() - self._began) * 1000)
-        self._journal.add(
-            Finished(reason, done.batches, done.input_rows, done.output_rows, elapsed_ms)
-        )
-        self._close()
+            done = self._progress
+            self._exception, self._message, self._ended = failure, reason, True
+            if failure is not None:
+                message = getattr(failure, "message", None) or str(failure)
+                self._message = f"failed: {message}"
+                hint = getattr(failure, "hint", None) or ""
+                self._journal.add(Failed(done.batch, message, hint))
+            elapsed_ms = round((time.monotonic() - self._began) * 1000)
+            self._journal.add(
+                Finished(reason, done.batches, done.input_rows, done.output_rows, elapsed_ms)
+            )
+            self._close()
 
 
 class FolderFeed:
@@ -173,7 +211,8 @@ class FolderFeed:
         self._shelf, self._names = shelf, names
         self._read, self._coordinator, self._spark = read, coordinator, spark
         self._stopping = threading.Event()
-        self._failure: BaseException | None = None
+        self._failure: Exception | None = None
+        self._used_up = False
         self._thread = threading.Thread(target=self._work, name="braid", daemon=True)
         self._thread.start()
 
@@ -190,6 +229,7 @@ class FolderFeed:
                     self._coordinator.on_files(job, self._names.append(taken))
             if not self._stopping.is_set():
                 self._coordinator.end(self._spark)
+                self._used_up = True
         except Exception as failure:
             self._failure = failure
 
@@ -210,6 +250,11 @@ class FolderFeed:
             raise self._failure
         return not self._thread.is_alive()
 
+    @property
+    def is_used_up(self) -> bool:
+        """Whether all files have been read and all that they gave has been shown."""
+        return self._used_up
+
     def stop(self) -> None:
         """Take no further batch."""
         self._stopping.set()
@@ -226,9 +271,15 @@ class SparkFeed:
     """
 
     def __init__(
-        self, writer: DataStreamWriter, coordinator: Coordinator, spark: SparkSession
+        self,
+        writer: DataStreamWriter,
+        coordinator: Coordinator,
+        spark: SparkSession,
+        *,
+        is_bounded: bool,
     ) -> None:
-        """Start the query."""
+        """Start the query; it ends by itself if it `is_bounded`."""
+        self._is_bounded, self._used_up = is_bounded, False
         self._coordinator, self._spark = coordinator, spark
         self._at_work = threading.Lock()
         self._stopping = False
@@ -271,8 +322,9 @@ class SparkFeed:
             elif not self._query.awaitTermination(max(timeout_s, 0.001)):  # type: ignore[arg-type]
                 return False
             with self._at_work:
-                if not self._stopping and self._failure is None:
+                if not self._stopping and self._failure is None and self._has_read_all():
                     self._coordinator.end(self._spark)
+                    self._used_up = True
                 self._stopping = True
             if self._failure is not None:
                 raise self._failure
@@ -285,6 +337,18 @@ class SparkFeed:
             reason = explain_fault(fault)
             error = reason if isinstance(reason, BraidError) else BraidError(reason)
             raise error from fault
+
+    def _has_read_all(self) -> bool:
+        """Whether Spark's query has ended by itself, and nobody has stopped it.
+
+        One that nobody stops ends only if it is bounded, once it has found no new data.
+        """
+        return self._is_bounded and bool(self._query._jsq.streamingQuery().noNewData())
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether all that the sources had has been read and shown."""
+        return self._used_up
 
     def stop(self) -> None:
         """Stop Spark's query between two batches; it would cut one off in the middle."""

@@ -50,6 +50,10 @@ class Counting:
             raise self.failure
         return not self.thread.is_alive()
 
+    @property
+    def is_used_up(self) -> bool:
+        return not self.is_stopping
+
     def stop(self) -> None:
         self.is_stopping = True
 
