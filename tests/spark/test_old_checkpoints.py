@@ -1,0 +1,75 @@
+"""Checkpoints that an older version left in the middle of something are continued exactly."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import braid
+from tests.spark.kill_workloads import LATENESS_S, STREAMS, Input
+from tests.spark.old_checkpoints import (
+    BATCHES,
+    CASES,
+    KEPT,
+    ROWS,
+    SEED,
+    WORKLOAD,
+    published,
+    published_late,
+    record_in,
+)
+
+pytestmark = pytest.mark.spark
+
+FOLDER = Path(__file__).parent.parent / "data" / "checkpoints"
+FORMATS = sorted(path.name for path in FOLDER.iterdir())
+
+
+@dataclass(frozen=True)
+class StoredInput(Input):
+    """The rows as they were written then, whatever random numbers are like today."""
+
+    folder: Path
+
+    def table(self, stream: str, number: int) -> pa.Table:
+        return pq.read_table(self.folder / stream / f"{number:04}.parquet")
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("made_by", FORMATS)
+def test_a_run_goes_on_where_an_older_version_was_killed(spark, tmp_path, made_by, name):
+    stored, streams = FOLDER / made_by / name, FOLDER / made_by / "streams"
+    for kept in KEPT:
+        shutil.copytree(stored / kept, tmp_path / kept)
+    record = record_in(tmp_path / "checkpoint")
+    assert CASES[name].is_reached(record), "or there is nothing to go on with"
+    before = published(tmp_path / "out")
+    query = braid.query(
+        WORKLOAD.query,
+        **{stream: braid.files(streams / stream) for stream in STREAMS},
+        event_time="ts",
+        lateness=f"{LATENESS_S} seconds",
+    )
+    run = query.start(
+        checkpoint=tmp_path / "checkpoint",
+        sink=braid.sinks.parquet(tmp_path / "out"),
+        late=tmp_path / "late",
+        workers=2,
+        groups=16,
+        memory="8KB",
+        overflow="defer" if name == "owing" else "probe",
+    )
+    run.await_termination()
+    assert run.progress.batches > 0, "nothing was done"
+    given = StoredInput(SEED, BATCHES, ROWS, streams)
+    after = published(tmp_path / "out")
+    assert not before - after, "results that had been shown are gone"
+    assert after == sum(given.expected(WORKLOAD).values(), Counter())
+    late = sum(given.expected_late(WORKLOAD).values(), Counter())
+    assert published_late(tmp_path / "late") == late
