@@ -25,7 +25,7 @@ from braid.join.report import Report
 from braid.join.step import make_step
 from braid.join.wire import NULL_KEY, NULL_TIME, REPORT, TAG_BITS, TAGS
 from braid.join.worker import evaluate
-from braid.migrate import begun, ended, is_over, resumed
+from braid.migrate import begun, ended, given_up, is_over, resumed
 from braid.state.checkpoint import Checkpoint, Identity
 from braid.state.moving import installed, reactivated, settled
 from braid.state.resharing import reshared
@@ -248,6 +248,10 @@ class Engine:
             return False
         self.commit, self.plan = start.commit, start.both
         return True
+
+    def give_up_change(self) -> None:
+        """Go on with the old plan alone."""
+        self.commit, self.plan = given_up(self.commit, self.plan)
 
     def _carry_change_on(self) -> None:
         """End a change that is over, or have some more groups filled by the next batch."""

@@ -47,6 +47,8 @@ def test_any_changes_of_plan_leave_every_result_in_its_batch(
         engine.filled_at_once = chance.choice([1, 3, case.groups])
         if engine.commit.change is None and chance.random() < 0.5:
             engine.change(named(case, chance.choice(trees)), chance.choice(list(Way)))
+        elif engine.commit.change is not None and chance.random() < 0.15:
+            engine.give_up_change()
 
     changed = by_batch(case, tree, change)
     assert sum(changed, Counter()) == case.expected()

@@ -15,6 +15,8 @@ import pytest
 
 import braid
 from braid.runtime.coordinator import Coordinator
+from braid.state.checkpoint import read_sealed
+from braid.state.commit import Commit
 from tests.oracle.answers import counted
 from tests.oracle.values import EPOCH, TIME
 from tests.spark.folders import date, stream_of
@@ -471,6 +473,39 @@ def test_a_fault_between_rows_and_what_they_close_holds_nothing_up(
     run.stop()
     assert with_rows(run) == [False]
     assert sum(frames.published().values()) > sum(frames.due(1).values())
+
+
+def test_rows_from_too_far_ahead_are_refused_counted_and_kept(
+    spark, tmp_path, a, b, frames_or_folders
+):
+    now_s = (dt.datetime.now(dt.UTC) - EPOCH).total_seconds()
+    far_s = now_s + 3600 * 24 * 365
+    a.add((1, now_s - 9, 10), (1, far_s, 11), (1, now_s + 30, 12))
+    b.add((1, now_s - 8, 20), (1, now_s + 31, 21))
+    b.add((1, now_s + 29, 22), (1, far_s + 1, 23))
+    streams = {name: each.stream(frames_or_folders) for name, each in {"a": a, "b": b}.items()}
+    query = braid.query(PAIRS, **streams, event_time="ts", lateness="1 minute")
+    sink = braid.sinks.memory()
+    run = query.start(
+        checkpoint=tmp_path / "c",
+        sink=sink,
+        late=tmp_path / "late",
+        max_ahead="1 hour",
+        workers=2,
+        available_now=True,
+    )
+    run.await_termination()
+    assert values(sink) == Counter([(10, 20), (12, 21), (12, 22)])
+    assert run.progress.ahead_rows == 2
+    assert run.progress.late_rows == 0, "no row is late for the sake of one from far ahead"
+    kept = {
+        name: pq.read_table(tmp_path / "late", filters=[("stream", "=", name)])["v"].to_pylist()
+        for name in "ab"
+    }
+    assert kept == {"a": [11], "b": [23]}
+    clocks = Commit.from_json(read_sealed(next((tmp_path / "c" / "commits").iterdir())))
+    assert clocks.clock_us is not None
+    assert abs(clocks.clock_us / 1e6 - dt.datetime.now().timestamp()) < PATIENCE_S
 
 
 def test_a_failure_in_the_background_is_told_at_once(spark, tmp_path, a, b, frames_or_folders):

@@ -50,9 +50,12 @@ def sentence_of(event: Event) -> str | None:
         case Migrated(step="fill"):
             return None
         case Migrated(step=step, way=way, old=old, new=new, reason=reason, workers=workers):
-            verb = {"start": "changes", "end": "has changed", "refused": "does not change"}[
-                step
-            ]
+            verb = {
+                "start": "changes",
+                "end": "has changed",
+                "refused": "does not change",
+                "given up": "does not change after all",
+            }[step]
             return f"the plan{_whose(workers)} {verb} from {old} to {new} by {way}{why(reason)}"
         case CleanedUp(worker=worker, groups=groups, results=results):
             return f"worker {worker} cleaned up {groups:,} groups: {results:,} results"

@@ -42,7 +42,15 @@ def run(
             help="A stream silent for so long holds nothing up.", show_default="never"
         ),
     ] = None,
-    late: Annotated[Path | None, typer.Option(help="Folder to keep late rows in.")] = None,
+    late: Annotated[
+        Path | None, typer.Option(help="Folder to keep late rows in, and those too far ahead.")
+    ] = None,
+    max_ahead: Annotated[
+        str | None,
+        typer.Option(
+            help="Refuse rows whose time lies so far ahead of the clock.", show_default="never"
+        ),
+    ] = None,
     files_per_batch: Annotated[int, typer.Option(help="Files of each stream in a batch.")] = 1,
     workers: Annotated[
         int | None,
@@ -181,6 +189,7 @@ def run(
         plan=plan,
         order=order,
         late=late,
+        max_ahead=max_ahead,
         events=events,
         memory=memory,
         assign=assign,
@@ -203,9 +212,10 @@ def run(
         running.stop()
         raise
     done = running.progress
+    ahead = f", and {done.ahead_rows:,} too far ahead" if done.ahead_rows else ""
     typer.echo(
         f"{done.input_rows:,} rows in {done.batches:,} batches, {done.output_rows:,} results "
-        f"in {out}; dropped {done.late_rows:,} late and {done.null_rows:,} null rows"
+        f"in {out}; dropped {done.late_rows:,} late and {done.null_rows:,} null rows{ahead}"
     )
 
 

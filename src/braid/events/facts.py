@@ -111,6 +111,7 @@ class BatchDone:
     batch: int
     input_rows: int
     late_rows: int
+    ahead_rows: int
     null_key_rows: int
     null_time_rows: int
     output_rows: int
@@ -214,7 +215,7 @@ class Replanned:
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """A change of plan has come to a step: `start`, `fill`, `end`; or it was `refused`.
+    """A change of plan has come to a step: `start`, `fill`, `end`, `refused` or `given up`.
 
     It is of all workers, or of some. `numbers` tell how many states do not go over, what each
     way would cost in seconds, what both plans cost in cores and in rows of state by what was

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 class Arrivals:
     """A worker's rows of one round: those that may join, sorted, by port; and all the others.
 
-    Late rows are by stream. `input_rows` are all that came straight from a source.
+    Rows that come late or lie too far ahead are by stream. `input_rows` are all that came
+    straight from a source.
     """
 
     rows: tuple[pa.RecordBatch, ...]
     late: Mapping[int, pa.RecordBatch]
+    ahead: Mapping[int, pa.RecordBatch]
     newest_us: tuple[int | None, ...]
     input_rows: int
     null_key_rows: int
@@ -38,6 +40,11 @@ class Arrivals:
     def late_rows(self) -> int:
         """Rows from before the watermark."""
         return sum(int(rows.num_rows) for rows in self.late.values())
+
+    @property
+    def ahead_rows(self) -> int:
+        """Rows from too far ahead of the driver's clock."""
+        return sum(int(rows.num_rows) for rows in self.ahead.values())
 
 
 def newer(a: int | None, b: int | None) -> int | None:
@@ -53,11 +60,13 @@ def receive(
     batches: Sequence[pa.RecordBatch],
     late_before_us: int | None,
     *,
+    ahead_after_us: int | None = None,
     changes: bool = False,
 ) -> Arrivals:
-    """Sort a round's rows by port, key hash and time, and set the late ones apart.
+    """Sort a round's rows by port, key hash and time, and set the refused ones apart.
 
-    If the plan `changes`, the last tree gets rows that others have too.
+    Those are late, or come after the moment from which on rows are too far ahead. If the plan
+    `changes`, the last tree gets rows that others have too.
     """
     a_round = plan.rounds.rounds[number]
     schema = plan.wire.schema(a_round, reports=number > 0)
@@ -68,8 +77,10 @@ def receive(
     tags, times = packed & TAGS, packed >> TAG_BITS
     counts = np.bincount(tags, minlength=TAGS + 1)
     behind = None if late_before_us is None else times < late_before_us
+    beyond = None if ahead_after_us is None else times > ahead_after_us
     rows: list[pa.RecordBatch] = []
     late: dict[int, list[pa.RecordBatch]] = {}
+    ahead: dict[int, list[pa.RecordBatch]] = {}
     newest: list[int | None] = [None] * len(plan.streams)
     input_rows = int(counts[NULL_KEY] + counts[NULL_TIME])
     # A stream that comes by several ports of a tree is counted at the first.
@@ -82,12 +93,13 @@ def receive(
         if port.made:
             rows.append(no_rows(layout))
             continue
-        if port.stream is not None and behind is not None:
-            too_late = np.flatnonzero(mine & behind)
-            mine &= ~behind
-            if (port.tree, port.stream) not in seen:
-                those = _stored_rows(layout, table, hashes, times, too_late)
-                late.setdefault(port.stream, []).append(those)
+        for apart, refused in ((behind, late), (beyond, ahead)):
+            if port.stream is not None and apart is not None:
+                places = np.flatnonzero(mine & apart)
+                mine &= ~apart
+                if (port.tree, port.stream) not in seen:
+                    those = _stored_rows(layout, table, hashes, times, places)
+                    refused.setdefault(port.stream, []).append(those)
         place = np.flatnonzero(mine)
         order = place[sort_order(hashes[place], times[place])]
         rows.append(_stored_rows(layout, table, hashes, times, order))
@@ -99,6 +111,7 @@ def receive(
     return Arrivals(
         rows=tuple(rows),
         late={stream: pa.concat_batches(parts) for stream, parts in late.items()},
+        ahead={stream: pa.concat_batches(parts) for stream, parts in ahead.items()},
         newest_us=tuple(newest),
         input_rows=input_rows,
         null_key_rows=int(counts[NULL_KEY]),

@@ -22,6 +22,7 @@ _PLAIN_FIELDS = (
     "null_key_rows",
     "null_time_rows",
     "late_rows",
+    "ahead_rows",
     "joined_rows",
     "held_rows",
     "output_rows",
@@ -57,6 +58,7 @@ class Report:
     null_key_rows: int
     null_time_rows: int
     late_rows: int
+    ahead_rows: int
     joined_rows: int
     held_rows: int
     output_rows: int

@@ -27,7 +27,8 @@ class Step:
     those that none above `purged_us` can reach are gone from its states: if it `lags`, a batch
     later than they could be, for results may be owed. By space, `paused` are the groups whose
     rows must wait, `leaving` those to be taken out of the states. `files` are to be kept. Of a
-    plan that has two trees, `change` says what each is there for.
+    plan that has two trees, `change` says what each is there for. New rows from after
+    `ahead_after_us` are refused.
     """
 
     plan: JoinPlan
@@ -51,6 +52,7 @@ class Step:
     chores: Chores
     results: Path
     late: Path | None
+    ahead_after_us: int | None = None
     host: str = ""
 
 
@@ -64,6 +66,7 @@ def make_step(
     chores: Chores,
     results: Path,
     late: Path | None,
+    ahead_after_us: int | None = None,
     host: str = "",
 ) -> Step:
     """What a worker does in a round of the batch that follows a commit."""
@@ -90,6 +93,7 @@ def make_step(
         chores=chores,
         results=results,
         late=late,
+        ahead_after_us=ahead_after_us,
         host=host,
     )
 

@@ -66,7 +66,14 @@ def evaluate(
     closed_before = None if step.closed_us is None else step.closed_us + 1
     late_before = newer(step.watermark_us, closed_before)
     changes = step.change is not None
-    arrivals = receive(step.plan, step.round, arrived, late_before, changes=changes)
+    arrivals = receive(
+        step.plan,
+        step.round,
+        arrived,
+        late_before,
+        ahead_after_us=step.ahead_after_us,
+        changes=changes,
+    )
     del arrived
     if step.round == 0:
         next(iter(stores.values())).remove_others(step.files)
@@ -181,6 +188,7 @@ class _Work:
             null_key_rows=arrivals.null_key_rows,
             null_time_rows=arrivals.null_time_rows,
             late_rows=arrivals.late_rows,
+            ahead_rows=arrivals.ahead_rows,
             joined_rows=self.joined_rows,
             held_rows=self.held.backlog.held_rows,
             output_rows=self.writer.rows,
@@ -462,13 +470,18 @@ class _Work:
         self._send_away([number])  # only now: what the groups had to show, they have shown
         self.held.insert(number, fresh)
 
-    # Rows that came too late.
+    # Rows that came too late, or from too far ahead.
 
     def _write_late(self) -> tuple[Part, ...]:
-        """Keep late rows, in a folder per stream, if the user wants them kept."""
+        """Keep refused rows, in a folder per stream, if the user wants them kept."""
         parts = []
         layouts = {port.stream: self._wire.layout(port) for port in reversed(self.round.ports)}
-        for stream, rows in self.arrivals.late.items():
+        refused: dict[int, list[pa.RecordBatch]] = {}
+        for apart in (self.arrivals.late, self.arrivals.ahead):
+            for stream, rows in apart.items():
+                refused.setdefault(stream, []).append(rows)
+        for stream, kinds in refused.items():
+            rows = pa.concat_batches(kinds)
             if self.step.late is None or not rows.num_rows:
                 continue
             table = late_table(self.plan, stream, layouts[stream], rows)

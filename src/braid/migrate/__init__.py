@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from braid.migrate.change import Start, Way, begun, ended, is_over, resumed, way_of
+from braid.migrate.change import (
+    Start,
+    Way,
+    begun,
+    ended,
+    given_up,
+    hopelessness,
+    is_over,
+    resumed,
+    way_of,
+)
 from braid.migrate.cost import cost_of_change, costs_of_plans
 
 __all__ = [
@@ -12,6 +22,8 @@ __all__ = [
     "cost_of_change",
     "costs_of_plans",
     "ended",
+    "given_up",
+    "hopelessness",
     "is_over",
     "resumed",
     "way_of",

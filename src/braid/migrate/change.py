@@ -8,7 +8,9 @@ starts without such states, and both run side by side. Let a result's deadline b
 time that could still join it. The old plan shows those with a deadline before a boundary, the
 new one all others. The boundary is so late that all members of those others came after the
 change had begun: the new plan has seen them all. Once the watermark has passed the boundary,
-the old one has nothing more to show: that takes one window.
+the old one has nothing more to show: that takes one window. Where a stream is far ahead of
+another, it would take as long as that; such a track is not begun, or given up on the way. The
+old plan has all rows, so it shows all results again.
 """
 
 from __future__ import annotations
@@ -31,6 +33,11 @@ if TYPE_CHECKING:
 
     from braid.join.plan import JoinPlan
     from braid.state.commit import Commit
+
+
+_MOST_WINDOWS = 100
+_LEAST_PATIENCE_US = 3_600_000_000
+"""A parallel track may last so many windows of event time, but an hour in any case."""
 
 
 class Way(Enum):
@@ -83,12 +90,13 @@ def begun(
     elif workers and len(both.rounds.homes) > 1:
         why = "rows meet under several keys, and so on all workers"
     elif way is Way.PARALLEL_TRACK:
-        longest_us = max(stream.window_us for stream in both.query.streams)
-        change = replace(change, boundary_us=(commit.latest_us or 0) + longest_us + 1)
-        if longest_us >= UNBOUNDED_US:
+        change = replace(change, boundary_us=_boundary_us(commit, both))
+        if max(stream.window_us for stream in both.query.streams) >= UNBOUNDED_US:
             why = "rows of a window without end would keep the old plan for ever"
         elif workers:
             why = "all workers would have to take it"
+        else:
+            why = hopelessness(replace(commit, change=change), both)
     elif not all(_is_made_at_home(both, state) for state in fresh):
         both = old.replanned([*old.texts, new], feeds=True)
         carried, fresh = adopted(commit, old, both, sources)
@@ -99,6 +107,50 @@ def begun(
     return Start(
         way, both, replace(carried, change=change), fresh | both.rounds.fed, obstacle=why
     )
+
+
+def _boundary_us(commit: Commit, both: JoinPlan) -> int:
+    """The first deadline that no result with a row from before the change can have."""
+    streams = zip(commit.newest_us, both.query.streams, strict=True)
+    ends = (newest + stream.window_us for newest, stream in streams if newest is not None)
+    return max(ends, default=0) + 1
+
+
+def hopelessness(commit: Commit, both: JoinPlan) -> str:
+    """Why a parallel track would last too long; nothing, if it would not.
+
+    A stream that is years ahead, by a single row, puts the boundary as far ahead of the others;
+    a stream that brings no more rows holds the watermark back.
+    """
+    assert commit.change is not None, "asked only of a change"
+    boundary_us, streams = commit.change.boundary_us, both.query.streams
+    reached = {
+        stream.alias: newest
+        for stream, newest in zip(streams, commit.newest_us, strict=True)
+        if newest is not None
+    }
+    if boundary_us is None or not reached:
+        return ""
+    longest_us = max(stream.window_us for stream in streams) + both.lateness_us
+    patience_us = max(_MOST_WINDOWS * longest_us, _LEAST_PATIENCE_US)
+    first, last = max(reached, key=reached.__getitem__), min(reached, key=reached.__getitem__)
+    is_far = boundary_us - reached[last] > patience_us
+    if is_far or reached[first] - boundary_us > patience_us:
+        return (
+            f"stream {first} is at {_moment(reached[first])} and stream {last} at "
+            f"{_moment(reached[last])}: both plans would run until the last has caught up"
+        )
+    return ""
+
+
+def _moment(moment_us: int) -> str:
+    return str(np.datetime64(moment_us, "us").astype("datetime64[s]"))
+
+
+def given_up(commit: Commit, both: JoinPlan) -> tuple[Commit, JoinPlan]:
+    """The record without a change that was under way: the old plans show all results again."""
+    carried, left, _ = _reduced(commit, both, _trees(commit))
+    return carried, left
 
 
 def _trees(commit: Commit) -> NDArray[np.int64]:
@@ -151,8 +203,7 @@ def resumed(commit: Commit, plan: JoinPlan, workers: int) -> tuple[Commit, JoinP
     both, change = plan.of_record(commit), commit.change
     if change is None or change.groups is None or commit.workers == workers:
         return commit, both
-    carried, left, _ = _reduced(commit, both, _trees(commit))
-    return carried, left
+    return given_up(commit, both)
 
 
 def _reduced(

@@ -38,6 +38,7 @@ def batch_done(
         batch=commit.batch,
         input_rows=sum(report.input_rows for report in reports),
         late_rows=sum(report.late_rows for report in reports),
+        ahead_rows=sum(report.ahead_rows for report in reports),
         null_key_rows=sum(report.null_key_rows for report in reports),
         null_time_rows=sum(report.null_time_rows for report in reports),
         output_rows=sum(report.output_rows for report in reports),

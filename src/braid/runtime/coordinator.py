@@ -82,6 +82,7 @@ class Coordinator:
     replanning: Replanning | None
     splits: Splits
     journal: Journal
+    max_ahead_us: int | None = None
     steps: tuple[Callable[[_Batch], None], ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -241,6 +242,8 @@ class Coordinator:
                 last, self.pacing, changes=self.migration.is_wanted(last)
             ),
             closing_us=closing_us(self.plan, last, at_end=at_end),
+            # It never goes back, so that no row is refused which an earlier batch would take.
+            clock_us=max(time.time_ns() // 1000, last.clock_us or 0),
             source_batch=last.source_batch if source_batch is None else source_batch,
             position=last.position if position is None else position,
             began=time.monotonic(),
@@ -341,6 +344,9 @@ class Coordinator:
             closing_us=batch.closing_us,
             results=batch.staged,
             late=batch.late_staged,
+            ahead_after_us=(
+                None if self.max_ahead_us is None else batch.clock_us + self.max_ahead_us
+            ),
         ).write(path)
         answers = batch.job.answers.collect()
         path.unlink()
@@ -361,6 +367,7 @@ class Coordinator:
             late_staged=str(batch.late_staged) if batch.late_staged else "",
             position=batch.position,
             source_batch=batch.source_batch,
+            clock_us=batch.clock_us,
         )
         self.checkpoint.write(commit)
         self.commit = commit
@@ -399,6 +406,7 @@ class _Batch:
     number: int
     chores: tuple[Chores, ...]
     closing_us: int | None
+    clock_us: int
     source_batch: int
     position: dict[str, Any] | None
     began: float

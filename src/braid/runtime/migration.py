@@ -20,6 +20,8 @@ from braid.migrate import (
     cost_of_change,
     costs_of_plans,
     ended,
+    given_up,
+    hopelessness,
     is_over,
     resumed,
     way_of,
@@ -199,6 +201,11 @@ class Migration:
     def _carried_on(self, commit: Commit, elapsed_ms: float) -> Iterator[Commit | Migrated]:
         if is_over(commit, self.plan):
             yield from self._end(commit)
+            return
+        if reason := hopelessness(commit, self.plan):
+            yield replace(self._step(commit, "given up", {}), reason=reason)
+            commit, self.plan = given_up(commit, self.plan)
+            yield commit
             return
         assert commit.change is not None, "asked for before"
         if self._slices is None:  # the batch was another run's

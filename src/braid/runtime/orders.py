@@ -24,6 +24,7 @@ class Orders:
     closing_us: int | None
     results: Path
     late: Path | None
+    ahead_after_us: int | None = None
 
     def write(self, path: Path) -> None:
         """Let the workers know."""
@@ -34,6 +35,7 @@ class Orders:
                 "closing_us": self.closing_us,
                 "results": str(self.results),
                 "late": None if self.late is None else str(self.late),
+                "ahead_after_us": self.ahead_after_us,
             }
         )
         write_whole(path, text.encode(), durable=False)
@@ -48,4 +50,5 @@ class Orders:
             closing_us=data["closing_us"],
             results=Path(data["results"]),
             late=None if data["late"] is None else Path(data["late"]),
+            ahead_after_us=data["ahead_after_us"],
         )

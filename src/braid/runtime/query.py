@@ -222,6 +222,7 @@ class ContinuousQuery:
         plan: str | None = None,
         order: str | None = None,
         late: str | os.PathLike[str] | None = None,
+        max_ahead: str | None = None,
         events: str | os.PathLike[str] | None = None,
         available_now: bool = False,
         assign: str | None = None,
@@ -248,6 +249,9 @@ class ContinuousQuery:
         `auto`, or else one with its parameters, such as "lazy-disk theta_r=0.5". With the
         overflow `probe` groups are joined on disk; with `defer`, what they owe is made by a
         clean-up. Workers begin with equal shares of the groups, or with those of `assign`.
+
+        With `max_ahead` ("1 hour"), rows whose time lies further ahead of the driver's clock
+        than that are refused: they are counted, and kept with those that are `late`.
 
         With a `skew_buffer`, no worker takes more rows of a batch than it can join in the time
         of the others: up to so many rows wait for later batches, and beyond that the sources.
@@ -291,6 +295,7 @@ class ContinuousQuery:
                 pacing=Pacing(skew_buffer),
                 sink=sink,
                 late=None if late is None else ParquetSink(late),
+                max_ahead_us=None if max_ahead is None else parse_duration(max_ahead),
                 events=None if events is None else Path(events),
                 available_now=available_now,
             )
@@ -342,6 +347,7 @@ class ContinuousQuery:
             replanning=setup.replanning,
             splits=Splits(setup.union),
             journal=journal,
+            max_ahead_us=setup.max_ahead_us,
         )
 
         def close() -> None:
@@ -412,6 +418,7 @@ class _Setup:
     pacing: Pacing
     sink: Sink
     late: ParquetSink | None
+    max_ahead_us: int | None
     events: Path | None
     available_now: bool
 

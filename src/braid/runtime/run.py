@@ -36,6 +36,7 @@ class Progress:
     batches: int = 0
     input_rows: int = 0
     late_rows: int = 0
+    ahead_rows: int = 0
     null_rows: int = 0
     output_rows: int = 0
     state_rows: int = 0
@@ -50,6 +51,7 @@ class Progress:
             batches=self.batches + 1,
             input_rows=self.input_rows + done.input_rows,
             late_rows=self.late_rows + done.late_rows,
+            ahead_rows=self.ahead_rows + done.ahead_rows,
             null_rows=self.null_rows + done.null_key_rows + done.null_time_rows,
             output_rows=self.output_rows + done.output_rows,
             state_rows=done.state_rows,

@@ -95,6 +95,7 @@ class Job:
             chores=orders.chores[worker],
             results=orders.results,
             late=orders.late,
+            ahead_after_us=orders.ahead_after_us,
             host=f"{socket.gethostname()}/{executor_name()}",
         )
 

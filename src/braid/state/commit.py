@@ -50,6 +50,7 @@ class Commit:
     gone from the states of a round. A worker has the groups of its assignment, but for those
     that are on their way to it: the `moves`. `source_batch` is the number of the last batch
     that Spark brought; our own run ahead of it, for we have batches without rows too.
+    `clock_us` is what the driver's clock said when the batch began.
 
     `staged` is the folder that the workers wrote `parts` into; publishing them is the one thing
     still to be done after a commit. `position` is that of the list of files read; None
@@ -70,6 +71,7 @@ class Commit:
     plan_of_group: tuple[int, ...] = ()
     change: Change | None = None
     closed_us: int | None = None
+    clock_us: int | None = None
     staged: str = ""
     parts: tuple[Part, ...] = ()
     late_staged: str = ""
@@ -168,6 +170,7 @@ class Commit:
             "newest_us": list(self.newest_us),
             "assignments": [list(assignment) for assignment in self.assignments],
             "closed_us": self.closed_us,
+            "clock_us": self.clock_us,
             "ladders": [
                 [[run.to_json() for run in ladder] for ladder in worker]
                 for worker in self.ladders
@@ -196,6 +199,7 @@ class Commit:
             newest_us=tuple(data["newest_us"]),
             assignments=tuple(map(tuple, data["assignments"])),
             closed_us=data["closed_us"],
+            clock_us=data.get("clock_us"),
             ladders=tuple(
                 tuple(tuple(Run.from_json(run) for run in ladder) for ladder in worker)
                 for worker in data["ladders"]

@@ -40,6 +40,7 @@ BATCH = BatchDone(
     batch=7,
     input_rows=1500,
     late_rows=1,
+    ahead_rows=0,
     null_key_rows=2,
     null_time_rows=3,
     output_rows=20,

@@ -34,6 +34,7 @@ BATCH = BatchDone(
     batch=3,
     input_rows=20,
     late_rows=1,
+    ahead_rows=0,
     null_key_rows=2,
     null_time_rows=3,
     output_rows=8,

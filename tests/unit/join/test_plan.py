@@ -75,6 +75,7 @@ def report(worker: int, *newest_us: int | None) -> Report:
         waiting=(),
         parcels={},
         loads={},
+        ahead_rows=0,
         cleaned_rows=0,
         parts=(),
         late_parts=(),

@@ -10,6 +10,7 @@ import pytest
 
 from braid.events import Migrated
 from braid.join.outcome import commit_before_first
+from braid.migrate import Way, begun
 from braid.optimize import IndexProbes
 from braid.runtime import migration
 from braid.runtime.migration import AHEAD, Migration, Wish
@@ -32,6 +33,7 @@ class Course:
         self.observation = observation or Observation(PLAN.query)
         self.commit: Commit = commit_before_first(PLAN, workers=1)
         self.steps: list[tuple[str, str]] = []
+        self.reasons: list[str] = []
 
     def batch(self, elapsed_ms: float) -> int:
         """Let a batch take so long; how many groups it has filled."""
@@ -43,9 +45,62 @@ class Course:
         for each in self.migration.after(self.commit, elapsed_ms, self.observation):
             if isinstance(each, Migrated):
                 self.steps.append((each.step, each.new))
+                self.reasons.append(each.reason)
             else:
                 self.commit = each
         return filled
+
+
+YEARS_US, SECOND_US = 300 * 365 * 86_400_000_000, 1_000_000
+
+
+def reached(course: Course, *seconds: float | None) -> None:
+    newest = tuple(None if s is None else round(s * SECOND_US) for s in seconds)
+    course.commit = replace(course.commit, newest_us=newest)
+
+
+def test_a_row_from_the_far_future_keeps_a_parallel_track_from_beginning() -> None:
+    course = Course()
+    reached(course, 10, 11 + YEARS_US / SECOND_US, 12, 9)
+    course.migration.ask(Wish(NEW, "parallel-track"))
+    course.batch(USUAL_MS)
+    assert course.steps == [("refused", NEW)]
+    assert course.commit.change is None
+    assert "stream b is at 2269" in course.reasons[0]
+    assert "stream d at 1970-01-01T00:00:09" in course.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("began", "later"),
+    [
+        ((10, 11, 12, 9), (10, 4_000, 4_000, 4_000)),  # a brings no more rows
+        ((None, 20_000, None, None), (10, 20_000, 10, 10)),  # b was far ahead, alone
+    ],
+)
+def test_a_parallel_track_that_would_last_too_long_is_given_up(
+    began: tuple[float | None, ...], later: tuple[float, ...]
+) -> None:
+    course = Course()
+    reached(course, *began)
+    course.migration.ask(Wish(NEW, "parallel-track"))
+    course.batch(USUAL_MS)
+    assert course.steps == [("start", NEW)]
+    reached(course, *later)
+    course.batch(USUAL_MS)
+    assert course.steps[1:] == [("given up", NEW)]
+    assert course.commit.change is None
+    assert course.migration.plan.texts == course.commit.plans == (OLD,)
+    assert "stream a is at" in course.reasons[1] or "stream b is at" in course.reasons[1]
+
+
+def test_the_boundary_of_a_track_goes_by_each_streams_own_window() -> None:
+    windows = {"a": 1, "b": 2, "c": 50, "d": 1}
+    plan = CLIQUE.plan(windows, OLD)
+    first = commit_before_first(plan, workers=1)
+    newest = tuple(second * SECOND_US for second in (100, 90, 60, 100))
+    start = begun(replace(first, newest_us=newest), plan, NEW, Way.PARALLEL_TRACK)
+    assert start.commit.change is not None
+    assert start.commit.change.boundary_us == (60 + 50) * SECOND_US + 1
 
 
 @pytest.mark.parametrize("ms_per_group", [0.1, 1.0, 10.0])

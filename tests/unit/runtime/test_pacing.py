@@ -26,6 +26,7 @@ def report(worker: int, rows: int, busy_ms: int, held: int = 0) -> Report:
         null_key_rows=0,
         null_time_rows=0,
         late_rows=0,
+        ahead_rows=0,
         joined_rows=rows,
         held_rows=held,
         output_rows=0,
