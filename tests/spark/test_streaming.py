@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -506,6 +507,70 @@ def test_rows_from_too_far_ahead_are_refused_counted_and_kept(
     clocks = Commit.from_json(read_sealed(next((tmp_path / "c" / "commits").iterdir())))
     assert clocks.clock_us is not None
     assert abs(clocks.clock_us / 1e6 - dt.datetime.now().timestamp()) < PATIENCE_S
+
+
+def test_a_run_that_follows_reads_new_files_until_it_is_stopped(spark, tmp_path, a, b):
+    text = (
+        "SELECT count(*) AS n FROM a [RANGE 10 SECONDS SLIDE 10 SECONDS], b [RANGE 10 SECONDS] "
+        "WHERE a.k = b.k GROUP BY a.k"
+    )
+    for each in (a, b):
+        each.add((1, 0, 0))
+    query = braid.query(text, a=braid.files(a.path), b=braid.files(b.path), event_time="ts")
+    sink = braid.sinks.memory()
+    run = query.start(checkpoint=tmp_path / "c", sink=sink, workers=1, follow=True)
+    wait_until(lambda: run.progress.input_rows == 2, run)
+    half = a.path / "001.parquet"
+    half.write_bytes((a.path / "000.parquet").read_bytes()[:-4])
+    for each in (a, b):
+        each.count = 2
+        each.add((1, 10, 0))
+    wait_until(lambda: "awaited" in names(run), run)
+    (told,) = (event for event in run.events() if event["event"] == "awaited")
+    assert (told["stream"], told["file"]) == ("a", "001.parquet")
+    assert run.progress.input_rows == 3, "the file behind the half-written one waits"
+    a.count = 1
+    a.add((1, 1, 0))
+    wait_until(lambda: run.progress.input_rows == 5, run)
+    wait_until(lambda: bool(sink.rows()), run)
+    assert [row["n"] for row in sink.rows()] == [1]
+    run.stop()
+    assert run.events()[-1]["reason"] == "stopped"
+    assert [row["n"] for row in sink.rows()] == [1], "a stop closes no window"
+    for each in (a, b):
+        each.count = 3
+        each.add((1, 10, 1))
+    rest = braid.sinks.memory()
+    query.start(checkpoint=tmp_path / "c", sink=rest, workers=1).await_termination()
+    assert [row["n"] for row in rest.rows()] == [4 * 3]
+
+
+@pytest.mark.parametrize("available_now", [False, True])
+def test_batches_begin_at_most_once_in_an_interval(
+    spark, tmp_path, a, b, frames_or_folders, available_now
+):
+    for second in range(3):
+        a.add((1, second, second))
+        b.add((1, second, second))
+    streams = {name: each.stream(frames_or_folders) for name, each in {"a": a, "b": b}.items()}
+    query = braid.query(PAIRS, **streams, event_time="ts")
+    run = query.start(
+        checkpoint=tmp_path / "c",
+        sink=braid.sinks.memory(),
+        workers=1,
+        interval="3 seconds",
+        available_now=available_now,
+    )
+    if available_now or frames_or_folders is None:
+        run.await_termination()
+    else:
+        wait_until(lambda: run.progress.input_rows == 6, run)
+        run.stop()
+    with_rows = [e for e in run.events() if e["event"] == "batch" and e["input_rows"]]
+    ended = [dt.datetime.fromisoformat(e["at"]).timestamp() for e in with_rows]
+    began = [at - e["elapsed_ms"] / 1000 for at, e in zip(ended, with_rows, strict=True)]
+    assert len(began) == 3
+    assert all(later - sooner > 2.7 for sooner, later in pairwise(began))
 
 
 def test_a_failure_in_the_background_is_told_at_once(spark, tmp_path, a, b, frames_or_folders):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from braid.events import (
     BatchRetried,
     CleanedUp,
+    FileAwaited,
     Held,
     Migrated,
     Refused,
@@ -59,6 +60,8 @@ def sentence_of(event: Event) -> str | None:
             return f"the plan{_whose(workers)} {verb} from {old} to {new} by {way}{why(reason)}"
         case CleanedUp(worker=worker, groups=groups, results=results):
             return f"worker {worker} cleaned up {groups:,} groups: {results:,} results"
+        case FileAwaited(stream=stream, file=file):
+            return f"stream {stream} waits for {file}, which is not complete"
         case Refused(proposal=proposal, reason=reason):
             return f"refused: {proposal}{why(reason)}"
         case _:

@@ -52,6 +52,13 @@ def run(
         ),
     ] = None,
     files_per_batch: Annotated[int, typer.Option(help="Files of each stream in a batch.")] = 1,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Read new files as they come, until stopped.")
+    ] = False,
+    interval: Annotated[
+        str | None,
+        typer.Option(help="Begin a batch at most so often.", show_default="as soon as can be"),
+    ] = None,
     workers: Annotated[
         int | None,
         typer.Option(help="Workers to share the state.", show_default="one per core"),
@@ -166,7 +173,8 @@ def run(
 ) -> None:
     """Join folders of Parquet, CSV or JSON-lines files, read in name order.
 
-    Ends when the files are used up. The same command again carries on where it stopped.
+    Ends when the files are used up, unless it is to --follow the folders. The same command
+    again carries on where it stopped.
     """
     text = query_text(file, q)
     streams = streams_of(stream, files_per_batch)
@@ -190,6 +198,8 @@ def run(
         order=order,
         late=late,
         max_ahead=max_ahead,
+        follow=follow,
+        interval=interval,
         events=events,
         memory=memory,
         assign=assign,

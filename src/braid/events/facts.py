@@ -144,6 +144,15 @@ class BatchRetried:
 
 
 @dataclass(frozen=True, slots=True)
+class FileAwaited:
+    """A file that is not complete holds up the files of its stream behind it."""
+
+    name: ClassVar = "awaited"
+    stream: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
 class Spilled:
     """A worker pushed groups of a space out of its memory, or could not: `groups` is 0 then.
 
@@ -286,6 +295,7 @@ Event = (
     | Recovered
     | BatchDone
     | BatchRetried
+    | FileAwaited
     | Failed
     | Spilled
     | CleanedUp

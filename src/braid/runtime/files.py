@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +24,6 @@ from braid.runtime.faults import MEND, explain_fault
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Mapping
 
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
@@ -236,37 +234,3 @@ def _are_moments(column: pa.ChunkedArray) -> bool:
         return bool(texts) and all(dt.datetime.fromisoformat(text) for text in texts)
     except ValueError:
         return False
-
-
-@dataclass(slots=True)
-class Shelf:
-    """The files of all streams that are still to be read, in the order of their names.
-
-    The listing is taken once: a run reads what is there when it starts. A file that came since
-    an earlier run is read now, wherever its name sorts.
-    """
-
-    left: Mapping[str, deque[str]]
-    per_batch: Mapping[str, int]
-
-    @classmethod
-    def browse(
-        cls, streams: Mapping[str, FileStream], read: Mapping[str, Collection[str]]
-    ) -> Shelf:
-        """List the folders, without the files that earlier runs have read."""
-        left = {
-            source: deque(n for n in stream.names() if n not in read.get(source, ()))
-            for source, stream in streams.items()
-        }
-        return cls(left, {s: stream.files_per_batch for s, stream in streams.items()})
-
-    def take(self) -> dict[str, list[str]]:
-        """Take the next files of each stream off the shelf."""
-        return {
-            source: [names.popleft() for _ in range(min(self.per_batch[source], len(names)))]
-            for source, names in self.left.items()
-        }
-
-    def is_empty(self) -> bool:
-        """Whether all files have been taken."""
-        return not any(self.left.values())

@@ -25,7 +25,7 @@ from braid.plan.explain import explain
 from braid.plan.shape import shape_text, show_plans
 from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
 from braid.runtime.coordinator import Coordinator
-from braid.runtime.files import FileStream, FolderReader, Shelf
+from braid.runtime.files import FileStream, FolderReader
 from braid.runtime.idleness import Idleness
 from braid.runtime.migration import Migration, parse_wish
 from braid.runtime.observation import Observation
@@ -35,6 +35,7 @@ from braid.runtime.relocation import Relocation
 from braid.runtime.replanning import OFF, Replanning, replanning_of
 from braid.runtime.run import FolderFeed, Run, SparkFeed
 from braid.runtime.session import session
+from braid.runtime.shelf import Shelf
 from braid.runtime.shipping import Shipment
 from braid.runtime.sinks import ParquetSink, Sink
 from braid.runtime.split import Splits
@@ -225,6 +226,8 @@ class ContinuousQuery:
         max_ahead: str | None = None,
         events: str | os.PathLike[str] | None = None,
         available_now: bool = False,
+        follow: bool = False,
+        interval: str | None = None,
         assign: str | None = None,
         skew_buffer: int | None = None,
         migrate_at: Sequence[str] = (),
@@ -241,8 +244,10 @@ class ContinuousQuery:
     ) -> Run:
         """Run the query in the background, from where the checkpoint stands.
 
-        Folders are read until their files are used up; DataFrames until `stop`, or, with
-        `available_now`, until what their sources have now is used up.
+        Folders are read until their files are used up, or, with `follow`, until `stop`: new
+        files are read as they come, once they are complete. DataFrames are read until `stop`,
+        or, with `available_now`, until what their sources have now is used up. With an
+        `interval` ("10 seconds") a batch begins at most so often.
 
         `memory` ("64KB", "2GB") is what each worker's state may take. A `strategy` keeps it to
         that, by moving groups to workers with room and by pushing others to disk: by default
@@ -270,6 +275,11 @@ class ContinuousQuery:
             memory, overflow, strategy, spill_policy, spill_percent, cleanup
         )
         workers = self._worker_count(workers)
+        if follow and available_now:
+            raise BraidError(
+                "`follow` reads on for ever, and `available_now` ends with the rows of now",
+                hint="give one of the two",
+            )
         if skew_buffer is not None and skew_buffer < 0:
             raise BraidError(f"a buffer cannot hold {skew_buffer:,} rows")
         laid = self.plan(groups=groups, plan=plan, order=order)
@@ -298,6 +308,8 @@ class ContinuousQuery:
                 max_ahead_us=None if max_ahead is None else parse_duration(max_ahead),
                 events=None if events is None else Path(events),
                 available_now=available_now,
+                follow=follow,
+                interval_s=0.0 if interval is None else parse_duration(interval) / 1e6,
             )
             return self._start(setup, opened)
         except BaseException:
@@ -363,22 +375,33 @@ class ContinuousQuery:
         _announce(coordinator, last)
         coordinator.publish_last(self.spark)
         checkpoint.sweep(commit)  # a batch that failed for a full disk must not fill it further
-        return run.follow(self._feed(coordinator, names, setup.available_now))
+        return run.follow(self._feed(coordinator, names, setup))
 
     def _feed(
-        self, coordinator: Coordinator, names: NameList | None, available_now: bool
+        self, coordinator: Coordinator, names: NameList | None, setup: _Setup
     ) -> FolderFeed | SparkFeed:
         union = coordinator.splits.union
         if names is not None:
             folders = {name: reader.stream for name, reader in self.readers.items()}
-            shelf = Shelf.browse(folders, names.read)
+            shelf = Shelf.browse(folders, names.read, follows=setup.follow)
             read = partial(self._read_files, self._needed_columns(), union)
-            return FolderFeed(shelf, names, read, coordinator, self.spark)
+            return FolderFeed(shelf, names, read, coordinator, self.spark, setup.interval_s)
         offsets = coordinator.checkpoint.folder / "spark"
         writer = union.together(self.frames).writeStream
         writer = writer.option("checkpointLocation", str(offsets))
-        writer = writer.trigger(availableNow=True) if available_now else writer
-        return SparkFeed(writer, coordinator, self.spark, is_bounded=available_now)
+        if setup.available_now:
+            writer = writer.trigger(availableNow=True)
+        elif setup.interval_s:
+            writer = writer.trigger(
+                processingTime=f"{round(setup.interval_s * 1000)} milliseconds"
+            )
+        return SparkFeed(
+            writer,
+            coordinator,
+            self.spark,
+            is_bounded=setup.available_now,
+            interval_s=setup.interval_s,
+        )
 
     def union(self, plan: JoinPlan) -> StreamUnion:
         """How rows of the query's streams are gathered; it is the same for all plans."""
@@ -421,6 +444,8 @@ class _Setup:
     max_ahead_us: int | None
     events: Path | None
     available_now: bool
+    follow: bool
+    interval_s: float
 
 
 def _check_apart(sink: Sink, late: ParquetSink | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from braid.events import BatchDone, Event, Failed, Finished
+from braid.events import BatchDone, Event, Failed, FileAwaited, Finished
 from braid.model.errors import BraidError
 from braid.runtime.faults import explain_fault, unlogged_end
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from braid.events import Journal
     from braid.runtime.coordinator import Coordinator, Prepared
-    from braid.runtime.files import Shelf
+    from braid.runtime.shelf import Shelf
     from braid.runtime.union import Gathered
     from braid.state.names import NameList
 
@@ -198,8 +199,29 @@ class Run:
             self._close()
 
 
+class _Pace:
+    """Lets a batch begin at most once in an interval."""
+
+    def __init__(self, interval_s: float) -> None:
+        self._interval_s = interval_s
+        self._last: float | None = None
+
+    def wait(self, stopping: threading.Event) -> None:
+        """Wait for the next batch's time, or for a stop."""
+        if self._last is not None and self._interval_s:
+            stopping.wait(max(0.0, self._last + self._interval_s - time.monotonic()))
+        self._last = time.monotonic()
+
+
+_LISTING_SHARE = 10
+_LEAST_PAUSE_S = 0.5
+"""Folders that are followed are listed so often, and for a tenth of the time at most."""
+
+_AWAITED_S = 5.0  # after so long it is told which half-written file holds its stream up
+
+
 class FolderFeed:
-    """Reads folders batch by batch until their files are used up."""
+    """Reads folders batch by batch until their files are used up, or until it is stopped."""
 
     def __init__(
         self,
@@ -208,8 +230,11 @@ class FolderFeed:
         read: Callable[[Mapping[str, list[str]]], Gathered],
         coordinator: Coordinator,
         spark: SparkSession,
+        interval_s: float = 0.0,
     ) -> None:
         """Start reading; `read` has the rows of some files."""
+        self._pace = _Pace(interval_s)
+        self._awaited: dict[tuple[str, str], float] = {}
         self._shelf, self._names = shelf, names
         self._read, self._coordinator, self._spark = read, coordinator, spark
         self._stopping = threading.Event()
@@ -222,7 +247,16 @@ class FolderFeed:
         try:
             with ThreadPoolExecutor(1) as ahead:
                 upcoming = self._take_next(ahead)
-                while upcoming is not None and not self._stopping.is_set():
+                while not self._stopping.is_set():
+                    if upcoming is None and not self._shelf.follows:
+                        break
+                    if upcoming is None:
+                        self._stand_by()
+                        upcoming = self._take_next(ahead)
+                        continue
+                    self._pace.wait(self._stopping)
+                    if self._stopping.is_set():
+                        break
                     taken, (*before, last) = upcoming
                     for each in before:
                         self._coordinator.fill_at_once(self._spark, each.result())
@@ -234,6 +268,21 @@ class FolderFeed:
                 self._used_up = True
         except Exception as failure:
             self._failure = failure
+
+    def _stand_by(self) -> None:
+        """Show what need not wait for more rows, and look for files that have come."""
+        self._coordinator.take_arrived(self._spark)
+        self._coordinator.close_moments(self._spark)
+        began = time.monotonic()
+        awaited = self._shelf.restock(time.time())
+        now = time.monotonic()
+        self._awaited = {each: self._awaited.get(each, now) for each in awaited}
+        for (source, name), since in self._awaited.items():
+            if now - since >= _AWAITED_S:
+                self._coordinator.journal.add(FileAwaited(source, name))
+                self._awaited[source, name] = math.inf  # told once
+        if self._shelf.is_empty():
+            self._stopping.wait(max(_LEAST_PAUSE_S, _LISTING_SHARE * (now - began)))
 
     def _take_next(
         self, ahead: ThreadPoolExecutor
@@ -279,9 +328,12 @@ class SparkFeed:
         spark: SparkSession,
         *,
         is_bounded: bool,
+        interval_s: float = 0.0,
     ) -> None:
         """Start the query; it ends by itself if it `is_bounded`."""
         self._is_bounded, self._used_up = is_bounded, False
+        # Spark's own interval is one between multiples of it, and none of a bounded query.
+        self._pace, self._ending = _Pace(interval_s), threading.Event()
         self._coordinator, self._spark = coordinator, spark
         self._at_work = threading.Lock()
         self._stopping = False
@@ -290,6 +342,7 @@ class SparkFeed:
         self._query = writer.foreachBatch(self._on_batch).start()
 
     def _on_batch(self, rows: DataFrame, number: int) -> None:
+        self._pace.wait(self._ending)
         with self._at_work:
             if self._stopping:
                 # Returning would tell Spark that the batch is done.
@@ -356,6 +409,7 @@ class SparkFeed:
         """Stop Spark's query between two batches; it would cut one off in the middle."""
         with unlogged_end(self._spark):
             self._stopping = True
+            self._ending.set()
             with self._at_work:
                 pass  # the batch at hand is done
             # Not under the lock: Spark waits for a batch that has come to our door meanwhile.

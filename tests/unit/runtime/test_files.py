@@ -4,10 +4,12 @@ import os
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from braid.model.errors import BraidError
-from braid.runtime.files import Shelf, arrow_schema, files
+from braid.runtime.files import arrow_schema, files
+from braid.runtime.shelf import SETTLED_S, Shelf
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,3 +133,38 @@ def test_moments_are_known_for_what_they_are_without_spark(
     assert arrow_schema(files(tmp_path)) == pa.schema(
         zip(["k", "ts", "name"], types, strict=True)
     )
+
+
+def test_files_that_come_while_folders_are_followed_are_read_in_order(tmp_path: Path) -> None:
+    folder = fill(tmp_path, "b.csv", "c.csv")
+    shelf = Shelf.browse({"a": files(folder)}, {"a": {"b.csv"}}, follows=True)
+    assert shelf.is_empty(), "it is not known yet whether they are complete"
+    assert not shelf.restock(now_s=1e9 + SETTLED_S)
+    assert read_all(shelf) == [{"a": ["c.csv"]}]
+    fill(tmp_path, "e.csv", "a.csv", "d.csv")
+    assert not shelf.restock(now_s=1e9 + SETTLED_S)
+    assert read_all(shelf) == [{"a": ["a.csv"]}, {"a": ["d.csv"]}, {"a": ["e.csv"]}]
+    assert not shelf.restock(now_s=1e9 + SETTLED_S)
+    assert shelf.is_empty()
+
+
+def test_a_half_written_file_is_waited_for_by_those_behind_it(tmp_path: Path) -> None:
+    for name in ("a.parquet", "c.parquet"):
+        pq.write_table(pa.table({"k": [1]}), tmp_path / name)
+    whole = (tmp_path / "a.parquet").read_bytes()
+    shelf = Shelf.browse({"a": files(tmp_path)}, {}, follows=True)
+    for half in (b"", whole[:4], whole[:-1], whole[: len(whole) // 2]):
+        (tmp_path / "b.parquet").write_bytes(half)
+        assert shelf.restock(now_s=1e12) == [("a", "b.parquet")]
+    assert read_all(shelf) == [{"a": ["a.parquet"]}]
+    (tmp_path / "b.parquet").write_bytes(whole)
+    assert not shelf.restock(now_s=0)
+    assert read_all(shelf) == [{"a": ["b.parquet"]}, {"a": ["c.parquet"]}]
+
+
+def test_a_text_file_is_complete_once_it_has_come_to_rest(tmp_path: Path) -> None:
+    shelf = Shelf.browse({"a": files(fill(tmp_path, "0.jsonl"))}, {}, follows=True)
+    assert shelf.restock(now_s=1e9 + SETTLED_S / 2) == [("a", "0.jsonl")]
+    assert shelf.is_empty()
+    assert not shelf.restock(now_s=1e9 + SETTLED_S)
+    assert not shelf.is_empty()
