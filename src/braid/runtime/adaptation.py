@@ -109,7 +109,7 @@ class Adaptation:
         self.loads: list[WorkerLoad] = []
         self.owing_bytes = sum(each.length for own in commit.generations for each in own)
         self.wanted = False
-        self.elapsed_ms = 0
+        self.now_ms = 0
         self.replan(plan)
 
     @property
@@ -170,26 +170,30 @@ class Adaptation:
         self,
         commit: Commit,
         reports: Sequence[Report],
-        elapsed_ms: int,
+        now_ms: int,
         under_way: Sequence[Relocate],
     ) -> Iterator[Event]:
-        """Take a batch into account, and decide about the next; what came of the last order."""
+        """Take a batch into account, and decide about the next; what came of the last order.
+
+        It ended `now_ms` after the run began. The time before a batch counts as well: workers
+        that wait for rows are idle.
+        """
+        passed_ms, self.now_ms = now_ms - self.now_ms, now_ms
         yield from self._outcome(commit.batch, reports)
         accounts = [each for report in reports for each in report.overflowed.values()]
         self.owing_bytes = sum(each.owing_bytes for each in accounts)
         self.wanted = self.wanted and self.owing_bytes > 0
         self.spills = {}
-        self.elapsed_ms += elapsed_ms
         if any(move not in under_way for move in self.moves):
-            self.last_move_ms = self.elapsed_ms
+            self.last_move_ms = now_ms
         self.moves = tuple(under_way)
         if not self.is_active:
             return
         self._count(commit.batch, reports)
-        self.loads = [self._load(commit, reports, w, elapsed_ms) for w in range(commit.workers)]
+        self.loads = [self._load(commit, reports, w, passed_ms) for w in range(commit.workers)]
         snapshot = self.tally.snapshot(
             commit.batch,
-            self.elapsed_ms,
+            now_ms,
             self.loads,
             dict(enumerate(commit.assignments)),
             moves=[
@@ -220,7 +224,7 @@ class Adaptation:
                 )
 
     def _load(
-        self, commit: Commit, reports: Sequence[Report], worker: int, elapsed_ms: int
+        self, commit: Commit, reports: Sequence[Report], worker: int, passed_ms: int
     ) -> WorkerLoad:
         mine = [report for report in reports if report.worker == worker]
         busy_ms = sum(report.busy_ms for report in mine)
@@ -230,7 +234,7 @@ class Adaptation:
             disk_bytes=commit.bytes_in(DISK, worker),
             budget_bytes=self.settings.memory_bytes,
             busy_ms=busy_ms,
-            idle_ms=max(0, elapsed_ms - busy_ms),
+            idle_ms=max(0, passed_ms - busy_ms),
             input_rows=sum(report.input_rows for report in mine),
             output_rows=sum(report.output_rows for report in mine),
             waiting_rows=commit.waiting_rows(worker),

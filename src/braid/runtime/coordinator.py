@@ -82,11 +82,14 @@ class Coordinator:
     replanning: Replanning | None
     splits: Splits
     journal: Journal
+    clock: Callable[[], float] = time.monotonic
     steps: tuple[Callable[[_Batch], None], ...] = field(init=False)
+    _began: float = field(init=False)
 
     def __post_init__(self) -> None:
         """Fix the order of the steps; the module's head says why it is this one."""
         self.steps = (self._evaluate, self._commit, self._publish, self._sweep)
+        self._began = self.clock()
 
     @property
     def plan(self) -> JoinPlan:
@@ -243,14 +246,14 @@ class Coordinator:
             closing_us=closing_us(self.plan, last, at_end=at_end),
             source_batch=last.source_batch if source_batch is None else source_batch,
             position=last.position if position is None else position,
-            began=time.monotonic(),
+            began=self.clock(),
         )
         for step in self.steps:
             step(batch)
         self.observation.after(self.plan, last, self.commit, batch.reports)
         if self.replanning is not None:
             self.replanning.learn(self.plan, last, self.commit, batch.reports)
-        elapsed_ms = round((time.monotonic() - batch.began) * 1000)
+        elapsed_ms = round((self.clock() - batch.began) * 1000)
         known = self.observation.statistics
         self.journal.add(batch_done(self.plan, self.commit, batch.reports, known, elapsed_ms))
         self._adapt(batch, elapsed_ms)
@@ -260,7 +263,8 @@ class Coordinator:
         events: list[Event] = [*self.relocation.after(self.commit)]
         events += self.pacing.after(self.commit, batch.reports, elapsed_ms)
         under_way = self.relocation.orders
-        events += self.adaptation.after(self.commit, batch.reports, elapsed_ms, under_way)
+        now_ms = round((self.clock() - self._began) * 1000)
+        events += self.adaptation.after(self.commit, batch.reports, now_ms, under_way)
         wanted = self.adaptation.moves[len(under_way) :]
         if not self.migration.is_wanted(self.commit):
             events += self.relocation.begin(self.commit.batch, wanted)

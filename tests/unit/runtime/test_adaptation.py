@@ -1,12 +1,75 @@
-"""What users may say of memory."""
+"""What users may say of memory, and what the account of a run hands to its strategy."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pytest
 
 from braid.adapt.strategy import make_strategy
+from braid.join.chores import Chores
 from braid.model.errors import BraidError
-from braid.runtime.adaptation import memory_settings
+from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
+from tests.engine import Engine
+from tests.oracle.steady import CLIQUE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from braid.adapt.proposal import Proposal, Relocate
+    from braid.adapt.statistics import Snapshot
+    from braid.events import Event
+    from braid.join.plan import JoinPlan
+
+
+@dataclass
+class Recording:
+    """A strategy that keeps all snapshots, and has its proposals ready."""
+
+    seen: list[Snapshot]
+    proposals: tuple[Proposal, ...] = ()
+
+    def decide(self, snapshot: Snapshot, /) -> tuple[Recording, tuple[Proposal, ...]]:
+        self.seen.append(snapshot)
+        return self, self.proposals
+
+
+class Account:
+    """The engine's batches, a second each, and the account that is kept of them."""
+
+    def __init__(self, plan: JoinPlan, folder: Path, workers: int = 1) -> None:
+        self.engine = Engine(plan, folder, workers, chores=Chores(counts=True))
+        self.strategy = Recording([])
+        settings = MemorySettings(strategy=self.strategy)
+        self.adaptation = Adaptation(plan, settings, self.engine.commit)
+        self.rows = CLIQUE.rows(100)
+
+    def batch(
+        self, now_ms: int, under_way: Sequence[Relocate] = (), chores: Chores | None = None
+    ) -> list[Event]:
+        """One more batch, that ends at a moment of the run; what is told of it."""
+        orders = {} if chores is None else {0: chores}
+        self.engine.batch(dict(enumerate(next(self.rows).values())), chores=orders)
+        engine = self.engine
+        return [*self.adaptation.after(engine.commit, engine.reports, now_ms, under_way)]
+
+    @property
+    def last(self) -> Snapshot:
+        return self.strategy.seen[-1]
+
+
+PLAN = CLIQUE.plan(dict.fromkeys(CLIQUE.keys, 3), "(a b c d)")
+
+
+def test_time_between_batches_passes_and_is_idle(tmp_path: Path) -> None:
+    account = Account(PLAN, tmp_path)
+    account.batch(1_000)
+    account.batch(61_000)
+    assert account.last.elapsed_ms == 61_000
+    (load,) = account.last.workers
+    assert load.busy_ms + load.idle_ms == 60_000
 
 
 def test_what_is_said_of_spilling_is_the_strategys() -> None:
