@@ -85,9 +85,11 @@ class GroupTable:
 class WorkerLoad:
     """One worker: what it holds now, and what it did since the last snapshot.
 
-    It was idle while it waited, for rows or for others, within a batch and between batches. A
-    `budget_bytes` of None is unbounded. A worker that is not `movable` takes part in no
-    relocation for now, one that is not `spillable` in no spill, as when its disk is full.
+    `made_results` are join results that new rows have made, in all rounds: not rows written,
+    which may be groups of them, nor what a clean-up made. It was idle while it waited, for rows
+    or for others, within a batch and between batches. A `budget_bytes` of None is unbounded. A
+    worker that is not `movable` takes part in no relocation for now, one that is not
+    `spillable` in no spill, as when its disk is full.
     """
 
     worker: int
@@ -98,7 +100,7 @@ class WorkerLoad:
     idle_ms: float = 0.0
     waiting_rows: int = 0
     input_rows: int = 0
-    output_rows: int = 0
+    made_results: int = 0
     movable: bool = True
     spillable: bool = True
     tables: Mapping[int, GroupTable] = field(default_factory=dict, compare=False)

@@ -56,7 +56,10 @@ class Overflowed:
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """A worker's groups of a space: bytes and rows that they have, and what the batch added."""
+    """A worker's groups of a space: bytes and rows that they have, and what the batch added.
+
+    `results` are those that new rows have made in this space, whatever becomes of them later.
+    """
 
     groups: list[int]
     memory_bytes: list[int]

@@ -214,7 +214,7 @@ class _Work:
                 continue
             for cascade, partial in self._owed(segment, parts, made):
                 self.cleaned_rows += len(partial)
-                yield from self._finish(segment, cascade, partial)
+                yield from self._finish(segment, cascade, partial, counts=False)
         overflow.settle(groups, made)
         reach("owed results made", self.step.batch, round_number=self.step.round)
 
@@ -355,17 +355,22 @@ class _Work:
         hashes = hashes_of(rows)
         sides = (self._origin(port, rows), *(self._side(s, hashes) for s in segment.steps))
         cascade = Cascade(self.plan, self._wire.exact[port.space], sides, segment.steps)
+        counts = self.step.chores.counts
         for partial in cascade.run():
-            yield from self._finish(segment, cascade, partial)
+            yield from self._finish(segment, cascade, partial, counts=counts)
         for probe, asked, found in zip(
             segment.steps, cascade.asked, cascade.found, strict=True
         ):
             self.edges.append(Edge(segment.join, segment.origin, probe.state, asked, found))
 
     def _finish(
-        self, segment: Segment, cascade: Cascade, partial: Partial
+        self, segment: Segment, cascade: Cascade, partial: Partial, *, counts: bool
     ) -> Iterator[pa.RecordBatch]:
-        """What becomes of the combinations that came through a segment."""
+        """What becomes of the combinations that came through a segment.
+
+        They count as their groups' results, if new rows have made them: what was owed earns a
+        group no place in memory.
+        """
         targets = [self._next.ports[target] for target in segment.to]
         are_grouped = all(target.relation.streams == (GROUPED,) for target in targets)
         is_final = segment.into is None and are_grouped
@@ -374,7 +379,7 @@ class _Work:
         if segment.into is not None:
             self.news[segment.into].append(self._as_news(segment.into, cascade, partial))
             return
-        if self.step.chores.counts:
+        if counts:
             space = self.round.ports[segment.port].space
             self.made[space] += group_counts(partial.hashes, self.plan.groups)
         if self.plan.query.grouping is not None and are_grouped:

@@ -236,7 +236,9 @@ class Adaptation:
             busy_ms=busy_ms,
             idle_ms=max(0, passed_ms - busy_ms),
             input_rows=sum(report.input_rows for report in mine),
-            output_rows=sum(report.output_rows for report in mine),
+            made_results=sum(
+                sum(loads.results) for report in mine for loads in report.loads.values()
+            ),
             waiting_rows=commit.waiting_rows(worker),
             spillable=commit.batch >= self.full_since.get(worker, -_PATIENCE) + _PATIENCE,
         )

@@ -112,8 +112,8 @@ def test_groups_with_a_part_on_disk_stay_unless_they_are_probed_there() -> None:
 
 def active_case(most: int, least: int, budget_bytes: int = 80) -> Snapshot:
     return snapshot(
-        worker(0, TENS, disk_bytes=0, output_rows=most, budget_bytes=110),
-        worker(1, TENS, disk_bytes=4, output_rows=least, budget_bytes=budget_bytes + 30),
+        worker(0, TENS, disk_bytes=0, made_results=most, budget_bytes=110),
+        worker(1, TENS, disk_bytes=4, made_results=least, budget_bytes=budget_bytes + 30),
     )
 
 
@@ -135,7 +135,7 @@ def test_active_disk_leaves_alike_workers_and_ample_memory_alone() -> None:
 
 
 def test_active_disk_moves_first_if_memory_is_uneven() -> None:
-    shot = snapshot(worker(0, TENS, output_rows=9), worker(1, [10], output_rows=0))
+    shot = snapshot(worker(0, TENS, made_results=9), worker(1, [10], made_results=0))
     assert kinds(decided(shot, "active-disk")) == [Relocate]
 
 

@@ -12,14 +12,14 @@ from braid.join.chores import Chores
 from braid.model.errors import BraidError
 from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
 from tests.engine import Engine
-from tests.oracle.steady import CLIQUE
+from tests.oracle.steady import CHAIN, CLIQUE, Steady
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from braid.adapt.proposal import Proposal, Relocate
-    from braid.adapt.statistics import Snapshot
+    from braid.adapt.statistics import GroupTable, Snapshot
     from braid.events import Event
     from braid.join.plan import JoinPlan
 
@@ -39,12 +39,14 @@ class Recording:
 class Account:
     """The engine's batches, a second each, and the account that is kept of them."""
 
-    def __init__(self, plan: JoinPlan, folder: Path, workers: int = 1) -> None:
+    def __init__(
+        self, plan: JoinPlan, folder: Path, workers: int = 1, streams: Steady = CLIQUE
+    ) -> None:
         self.engine = Engine(plan, folder, workers, chores=Chores(counts=True))
         self.strategy = Recording([])
         settings = MemorySettings(strategy=self.strategy)
         self.adaptation = Adaptation(plan, settings, self.engine.commit)
-        self.rows = CLIQUE.rows(100)
+        self.rows = streams.rows(100)
 
     def batch(
         self, now_ms: int, under_way: Sequence[Relocate] = (), chores: Chores | None = None
@@ -59,6 +61,10 @@ class Account:
     def last(self) -> Snapshot:
         return self.strategy.seen[-1]
 
+    @property
+    def table(self) -> GroupTable:
+        return self.last.workers[0].tables[0]
+
 
 PLAN = CLIQUE.plan(dict.fromkeys(CLIQUE.keys, 3), "(a b c d)")
 
@@ -70,6 +76,51 @@ def test_time_between_batches_passes_and_is_idle(tmp_path: Path) -> None:
     assert account.last.elapsed_ms == 61_000
     (load,) = account.last.workers
     assert load.busy_ms + load.idle_ms == 60_000
+
+
+def made_results(account: Account) -> int:
+    return sum(load.made_results for load in account.last.workers)
+
+
+def test_results_are_counted_as_they_are_joined_though_groups_of_them_are_written(
+    tmp_path: Path,
+) -> None:
+    grouped = CLIQUE.plan(
+        dict.fromkeys(CLIQUE.keys, 3),
+        "(a b c d)",
+        select="count(*) AS n",
+        slide=" SLIDE 1 SECOND",
+    )
+    joined = Account(PLAN, tmp_path / "joined", workers=2)
+    shown = Account(grouped, tmp_path / "grouped", workers=2)
+    for second in range(1, 4):
+        joined.batch(1000 * second)
+        shown.batch(1000 * second)
+        written = sum(report.output_rows for report in joined.engine.reports)
+        assert made_results(joined) == made_results(shown) == written > 0
+
+
+def test_results_of_every_round_count(tmp_path: Path) -> None:
+    plan = CHAIN.plan(dict.fromkeys(CHAIN.keys, 3), "(((a b) c) d)")
+    account = Account(plan, tmp_path, streams=CHAIN)
+    for second in range(1, 4):
+        account.batch(1000 * second)
+    found = sum(edge.found for report in account.engine.reports for edge in report.edges)
+    assert made_results(account) == found, "each join has one probe for each of its inputs"
+
+
+def test_what_a_clean_up_makes_is_no_productivity(tmp_path: Path) -> None:
+    account = Account(PLAN, tmp_path)
+    everything = {0: ((0, PLAN.groups),)}
+    account.batch(1_000)
+    for second in (2, 3):
+        account.batch(1_000 * second, chores=Chores(defers=True, counts=True, spill=everything))
+    before = account.table.results.sum()
+    account.rows = iter([{}])
+    account.batch(4_000, chores=Chores(defers=True, counts=True, clean_bytes=1 << 40))
+    assert sum(report.cleaned_rows for report in account.engine.reports) > 0
+    assert made_results(account) == 0
+    assert account.table.results.sum() == before > 0
 
 
 def test_what_is_said_of_spilling_is_the_strategys() -> None:

@@ -72,7 +72,7 @@ class ActiveDisk(LazyDisk):
 
 def _rate(load: WorkerLoad) -> float:
     """Results per group since the last snapshot."""
-    return load.output_rows / load.groups
+    return load.made_results / load.groups
 
 
 def _beyond_all_budgets(snapshot: Snapshot) -> float:
