@@ -110,7 +110,7 @@ class Adaptation:
         self.owing_bytes = sum(each.length for own in commit.generations for each in own)
         self.wanted = False
         self.now_ms = 0
-        self.replan(plan)
+        self.replan(plan, commit)
 
     @property
     def is_active(self) -> bool:
@@ -136,11 +136,11 @@ class Adaptation:
             for worker in range(commit.workers)
         )
 
-    def replan(self, plan: JoinPlan) -> None:
-        """Begin a new account, of another plan's groups."""
+    def replan(self, plan: JoinPlan, commit: Commit) -> None:
+        """Begin an account of a plan's groups, with what a record knows of them."""
         self.plan, self.spills = plan, {}
         spaces = range(len(plan.rounds.spaces))
-        self.tally = Tally(dict.fromkeys(spaces, plan.groups))
+        self.tally = Tally(dict.fromkeys(spaces, plan.groups), known=commit.tallies)
         self.fixed = frozenset(space for space in spaces if not plan.may_wait(space))
 
     def _chores(self, worker: int, is_moving: bool, *, may_defer: bool) -> Chores:
@@ -189,7 +189,6 @@ class Adaptation:
         self.moves = tuple(under_way)
         if not self.is_active:
             return
-        self._count(commit.batch, reports)
         self.loads = [self._load(commit, reports, w, passed_ms) for w in range(commit.workers)]
         snapshot = self.tally.snapshot(
             commit.batch,
@@ -214,14 +213,20 @@ class Adaptation:
         for refusal in verdict.refused:
             yield Refused(commit.batch, str(refusal.proposal), refusal.reason)
 
-    def _count(self, batch: int, reports: Sequence[Report]) -> None:
+    def count(self, commit: Commit, reports: Sequence[Report]) -> Commit:
+        """A record that knows what its batch has done in every group, if a strategy cares."""
+        if not self.is_active:
+            return commit
         self.tally.begin()
         for report in reports:
             for space, loads in report.loads.items():
-                self.tally.count(space, batch, loads.groups, loads.new_rows, loads.results)
+                self.tally.count(
+                    space, commit.batch, loads.groups, loads.new_rows, loads.results
+                )
                 self.tally.measure(
                     space, loads.groups, loads.memory_bytes, loads.disk_bytes, loads.rows
                 )
+        return replace(commit, tallies=self.tally.records())
 
     def _load(
         self, commit: Commit, reports: Sequence[Report], worker: int, passed_ms: int

@@ -287,7 +287,7 @@ class Coordinator:
         if self.plan is not before:
             self.relocation.give_up_unbegun()
             self.relocation.plan = self.plan
-            self.adaptation.replan(self.plan)
+            self.adaptation.replan(self.plan, self.commit)
 
     def publish_last(self, spark: SparkSession) -> None:
         """Show the last committed batch's results, unless that has been done.
@@ -366,6 +366,7 @@ class Coordinator:
             position=batch.position,
             source_batch=batch.source_batch,
         )
+        commit = self.adaptation.count(commit, batch.reports)
         self.checkpoint.write(commit)
         self.commit = commit
         reach("commit written", batch.number)

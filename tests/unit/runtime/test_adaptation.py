@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,11 @@ import pytest
 
 from braid.adapt.strategy import make_strategy
 from braid.join.chores import Chores
+from braid.join.outcome import commit_before_first
+from braid.migrate import Way
 from braid.model.errors import BraidError
 from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
+from braid.state.commit import Commit
 from tests.engine import Engine
 from tests.oracle.steady import CHAIN, CLIQUE, Steady
 
@@ -55,6 +59,7 @@ class Account:
         orders = {} if chores is None else {0: chores}
         self.engine.batch(dict(enumerate(next(self.rows).values())), chores=orders)
         engine = self.engine
+        engine.commit = self.adaptation.count(engine.commit, engine.reports)
         return [*self.adaptation.after(engine.commit, engine.reports, now_ms, under_way)]
 
     @property
@@ -121,6 +126,53 @@ def test_what_a_clean_up_makes_is_no_productivity(tmp_path: Path) -> None:
     assert sum(report.cleaned_rows for report in account.engine.reports) > 0
     assert made_results(account) == 0
     assert account.table.results.sum() == before > 0
+
+
+def test_productivity_outlives_a_restart_and_costs_the_record_little(tmp_path: Path) -> None:
+    account = Account(PLAN, tmp_path)
+    for second in range(1, 5):
+        account.batch(1000 * second)
+    record = json.dumps(account.engine.commit.to_json())
+    commit = Commit.from_json(json.loads(record))
+    again = Adaptation(PLAN, account.adaptation.settings, commit)
+    before, after = (
+        each.tally.tables({0: commit.assignments[0]}) for each in (account.adaptation, again)
+    )
+    for name in ("results", "recent_results", "recent_rows", "last_insert"):
+        kept = getattr(after[0][0], name)
+        assert kept.tolist() == pytest.approx(getattr(before[0][0], name).tolist(), abs=0.01)
+        assert kept.any()
+    assert len(json.dumps(commit.tallies)) < 64 + 40 * PLAN.groups
+
+
+def test_productivity_outlives_a_change_of_plan_under_the_same_key(tmp_path: Path) -> None:
+    account = Account(PLAN, tmp_path)
+    for second in range(1, 4):
+        account.batch(1000 * second)
+    before = account.table.results
+    assert account.engine.change("((a b) (c d))", Way.PARALLEL_TRACK)
+    account.adaptation.replan(account.engine.plan, account.engine.commit)
+    account.batch(4000)
+    assert before.all()
+    assert (account.table.results > before).all()
+
+
+def test_what_is_known_of_groups_goes_along_with_their_key(tmp_path: Path) -> None:
+    plan = CHAIN.plan(dict.fromkeys(CHAIN.keys, 3), "(((a b) c) d)")
+    account = Account(plan, tmp_path, streams=CHAIN)
+    account.batch(1000)
+    old = account.engine.commit.tallies
+    assert account.engine.change("(a (b (c d)))", Way.PARALLEL_TRACK)
+    spaces, new = account.engine.plan.rounds.spaces, account.engine.commit.tallies
+    keys = [space.keys for space in plan.rounds.spaces]
+    for space, tally in zip(spaces, new, strict=True):
+        assert tally == old[keys.index(space.keys)]
+
+
+def test_records_of_before_know_no_tallies() -> None:
+    data = commit_before_first(PLAN, 1).to_json()
+    del data["tallies"]
+    assert Commit.from_json(data).tallies == ()
 
 
 def test_what_is_said_of_spilling_is_the_strategys() -> None:
