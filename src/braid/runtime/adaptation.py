@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from braid.join.report import Report
     from braid.runtime.pacing import Pacing
     from braid.state.commit import Commit
+    from braid.state.runs import Ranges
 
 _MARK = 0.9  # of the budget: sizes are estimates, and a batch comes on top
 _DEFAULT = "auto"  # where there is a budget; else there is nothing to be kept to
@@ -105,6 +106,7 @@ class Adaptation:
         self.full_since: dict[int, int] = {}  # batches at which workers' disks were found full
         self.moves: tuple[Relocate, ...] = ()
         self.last_move_ms: int | None = None
+        self._recorded: set[tuple[int, Ranges, int, int]] = set()
         self.is_ending = False
         self.loads: list[WorkerLoad] = []
         self.owing_bytes = sum(each.length for own in commit.generations for each in own)
@@ -184,9 +186,11 @@ class Adaptation:
         self.owing_bytes = sum(each.owing_bytes for each in accounts)
         self.wanted = self.wanted and self.owing_bytes > 0
         self.spills = {}
-        if any(move not in under_way for move in self.moves):
+        recorded = {(m.space, m.groups, m.sender, m.receiver) for m in commit.moves}
+        # One that was on record has ended; others may never have begun.
+        if self._recorded - recorded:
             self.last_move_ms = now_ms
-        self.moves = tuple(under_way)
+        self._recorded, self.moves = recorded, tuple(under_way)
         if not self.is_active:
             return
         self.loads = [self._load(commit, reports, w, passed_ms) for w in range(commit.workers)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from braid.adapt.proposal import Relocate
 from braid.adapt.strategy import make_strategy
 from braid.join.chores import Chores
 from braid.join.outcome import commit_before_first
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from braid.adapt.proposal import Proposal, Relocate
+    from braid.adapt.proposal import Proposal
     from braid.adapt.statistics import GroupTable, Snapshot
     from braid.events import Event
     from braid.join.plan import JoinPlan
@@ -81,6 +82,27 @@ def test_time_between_batches_passes_and_is_idle(tmp_path: Path) -> None:
     assert account.last.elapsed_ms == 61_000
     (load,) = account.last.workers
     assert load.busy_ms + load.idle_ms == 60_000
+
+
+def test_only_a_move_that_has_begun_and_ended_starts_the_time_between_moves(
+    tmp_path: Path,
+) -> None:
+    account = Account(PLAN, tmp_path, workers=2)
+    wanted = Relocate(0, 1, 0, (0,), 0)
+    account.strategy.proposals = (wanted,)
+    account.batch(1_000)
+    (wanted,) = account.adaptation.moves
+    account.strategy.proposals = ()
+    account.batch(2_000)
+    account.batch(3_000)
+    assert account.last.last_relocation_ms is None, "nobody has begun it"
+    account.engine.move(0, ((0, 1),), 0, 1)
+    account.batch(4_000, under_way=(wanted,))
+    assert account.last.last_relocation_ms is None, "it is on its way"
+    account.engine.arrive(account.engine.commit.moves[0], with_files=True)
+    account.batch(5_000)
+    account.batch(6_000)
+    assert account.last.last_relocation_ms == 5_000
 
 
 def made_results(account: Account) -> int:
