@@ -94,7 +94,6 @@ class _Work:
         self.held = Held(step, stores, arrivals, self.token)
         self.edges: list[Edge] = []
         self.at_home: list[pa.Table] = []
-        self.cleaned_rows = 0
         self.parcels: dict[int, dict[int, Run]] = {}
         self.made = np.zeros((len(rounds.spaces), self.plan.groups), np.int64)
         name = f"part-{self.token}.parquet"
@@ -190,7 +189,6 @@ class _Work:
             overflowed=overflowed,
             waiting=tuple(self.held.backlog.waiting),
             parcels=self.parcels,
-            cleaned_rows=self.cleaned_rows,
             loads=self._loads(),
             parts=self.parts,
             late_parts=self.late_parts,
@@ -206,16 +204,16 @@ class _Work:
         groups = overflow.due()
         if not groups.any():
             return
-        parts = overflow.parts(groups)
+        parts, results = overflow.parts(groups), 0
         made: dict[int, list[pa.RecordBatch]] = {state: [] for state in overflow.states}
         for segment in self._first_segments(overflow.space):
             if segment.into is not None:
                 self._make(segment, parts, made)
                 continue
             for cascade, partial in self._owed(segment, parts, made):
-                self.cleaned_rows += len(partial)
+                results += len(partial)
                 yield from self._finish(segment, cascade, partial, counts=False)
-        overflow.settle(groups, made)
+        overflow.settle(groups, made, results)
         reach("owed results made", self.step.batch, round_number=self.step.round)
 
     def _fill(self, overflow: Overflow) -> None:

@@ -278,7 +278,7 @@ class Adaptation:
                         worker=report.worker,
                         space=space,
                         groups=account.cleaned_groups,
-                        results=report.cleaned_rows,
+                        results=account.cleaned_results,
                         owing_bytes=account.owing_bytes,
                     )
 

@@ -75,7 +75,6 @@ def report(worker: int, *newest_us: int | None) -> Report:
         waiting=(),
         parcels={},
         loads={},
-        cleaned_rows=0,
         parts=(),
         late_parts=(),
         edges=(Edge(0, 1, 0, 7, 5),),

@@ -10,6 +10,7 @@ import pytest
 
 from braid.adapt.proposal import Relocate
 from braid.adapt.strategy import make_strategy
+from braid.events import CleanedUp
 from braid.join.chores import Chores
 from braid.join.outcome import commit_before_first
 from braid.migrate import Way
@@ -18,6 +19,7 @@ from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
 from braid.state.commit import Commit
 from tests.engine import Engine
 from tests.oracle.steady import CHAIN, CLIQUE, Steady
+from tests.oracle.test_overflow import cleaned_results
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,6 +86,21 @@ def test_time_between_batches_passes_and_is_idle(tmp_path: Path) -> None:
     assert load.busy_ms + load.idle_ms == 60_000
 
 
+def test_each_space_is_told_of_the_results_that_it_owed_itself(tmp_path: Path) -> None:
+    plan = CHAIN.plan(dict.fromkeys(CHAIN.keys, 9), "((a b) (c d))")
+    account = Account(plan, tmp_path, streams=CHAIN)
+    spill = dict.fromkeys(range(len(plan.rounds.spaces)), ((0, plan.groups),))
+    for second in (1, 2, 3):
+        account.batch(1000 * second, chores=Chores(defers=True, counts=True, spill=spill))
+    account.rows = iter([{}])
+    events = account.batch(4000, chores=Chores(defers=True, counts=True, clean_bytes=1 << 40))
+    told = [event for event in events if isinstance(event, CleanedUp)]
+    first_round = [event.results for event in told if event.results]
+    assert len(first_round) > 1
+    assert sum(first_round) == cleaned_results(account.engine)
+    assert len(set(first_round)) > 1, "of their own, and not all of them the same"
+
+
 def test_only_a_move_that_has_begun_and_ended_starts_the_time_between_moves(
     tmp_path: Path,
 ) -> None:
@@ -145,7 +162,7 @@ def test_what_a_clean_up_makes_is_no_productivity(tmp_path: Path) -> None:
     before = account.table.results.sum()
     account.rows = iter([{}])
     account.batch(4_000, chores=Chores(defers=True, counts=True, clean_bytes=1 << 40))
-    assert sum(report.cleaned_rows for report in account.engine.reports) > 0
+    assert cleaned_results(account.engine) > 0
     assert made_results(account) == 0
     assert account.table.results.sum() == before > 0
 
