@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from braid.join.chores import Chores
     from braid.join.plan import JoinPlan
     from braid.runtime.adaptation import Adaptation
+    from braid.runtime.behind import Ask
     from braid.runtime.idleness import Idleness
     from braid.runtime.migration import Migration
     from braid.runtime.observation import Observation
@@ -95,6 +96,11 @@ class Coordinator:
     def plan(self) -> JoinPlan:
         """By which batches are evaluated now."""
         return self.migration.plan
+
+    def ask_for_unread(self, ask: Ask) -> None:
+        """Have whoever brings the rows tell how many there are yet, if someone cares."""
+        if self.replanning is not None:
+            self.replanning.behind.ask = ask
 
     def preparing(self, read: Read, spark: SparkSession) -> list[Callable[[], Prepared]]:
         """What plans the job of the batch after the next one, while that runs.
@@ -271,7 +277,8 @@ class Coordinator:
         if self.replanning is not None and not self.adaptation.is_ending:
             rows = sum(report.input_rows for report in batch.reports)
             read = batch.job.read
-            events += self.replanning.after(self.migration, self.commit, read, rows)
+            batch_of = self.commit, read, rows, elapsed_ms
+            events += self.replanning.after(self.migration, *batch_of)
         for event in events:
             self.journal.add(event)
         self._change_plan(elapsed_ms)

@@ -238,6 +238,14 @@ def _are_moments(column: pa.ChunkedArray) -> bool:
         return False
 
 
+def _size(path: str) -> int:
+    """A file's bytes; one that is gone meanwhile is told of when its turn comes."""
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
+
+
 @dataclass(slots=True)
 class Shelf:
     """The files of all streams that are still to be read, in the order of their names.
@@ -248,6 +256,7 @@ class Shelf:
 
     left: Mapping[str, deque[str]]
     per_batch: Mapping[str, int]
+    sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @classmethod
     def browse(
@@ -258,7 +267,17 @@ class Shelf:
             source: deque(n for n in stream.names() if n not in read.get(source, ()))
             for source, stream in streams.items()
         }
-        return cls(left, {s: stream.files_per_batch for s, stream in streams.items()})
+        sizes = {
+            source: {name: _size(streams[source].path(name)) for name in names}
+            for source, names in left.items()
+        }
+        return cls(left, {s: each.files_per_batch for s, each in streams.items()}, sizes)
+
+    def size(self, taken: Mapping[str, Collection[str]]) -> int:
+        """The bytes of some files, as they were when the folders were listed."""
+        return sum(
+            self.sizes[source][name] for source, names in taken.items() for name in names
+        )
 
     def take(self) -> dict[str, list[str]]:
         """Take the next files of each stream off the shelf."""

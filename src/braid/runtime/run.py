@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from braid.events import BatchDone, Event, Failed, Finished
 from braid.model.errors import BraidError
+from braid.runtime.behind import rows_between
 from braid.runtime.faults import explain_fault, unlogged_end
 
 if TYPE_CHECKING:
@@ -210,6 +211,8 @@ class FolderFeed:
         """Start reading; `read` has the rows of some files."""
         self._shelf, self._names = shelf, names
         self._read, self._coordinator, self._spark = read, coordinator, spark
+        self._read_bytes, self._left_bytes = 0, shelf.size(shelf.left)
+        coordinator.ask_for_unread(self._unread_rows)
         self._stopping = threading.Event()
         self._failure: Exception | None = None
         self._used_up = False
@@ -226,12 +229,21 @@ class FolderFeed:
                         self._coordinator.fill_at_once(self._spark, each.result())
                     job = last.result()
                     upcoming = self._take_next(ahead)
+                    size = self._shelf.size(taken)
+                    self._read_bytes += size
+                    self._left_bytes -= size
                     self._coordinator.on_files(job, self._names.append(taken))
             if not self._stopping.is_set():
                 self._coordinator.end(self._spark)
                 self._used_up = True
         except Exception as failure:
             self._failure = failure
+
+    def _unread_rows(self, read_rows: int) -> float | None:
+        """As many rows to a byte as there were so far."""
+        if not self._read_bytes:
+            return None
+        return self._left_bytes * read_rows / self._read_bytes
 
     def _take_next(
         self, ahead: ThreadPoolExecutor
@@ -285,6 +297,7 @@ class SparkFeed:
         self._stopping = False
         self._failure: Exception | None = None
         coordinator.relocation.on_arrival = self._on_arrival
+        coordinator.ask_for_unread(self._unread_rows)
         self._query = writer.foreachBatch(self._on_batch).start()
 
     def _on_batch(self, rows: DataFrame, number: int) -> None:
@@ -298,6 +311,14 @@ class SparkFeed:
                 # Kept, because what Spark hands on of it is a text.
                 self._failure = failure
                 raise
+
+    def _unread_rows(self, read_rows: int) -> float | None:
+        """What Spark said of its sources when it had taken the batch before this one."""
+        query = getattr(self, "_query", None)  # a first batch may come before it has a name
+        progress = None if query is None else query.lastProgress
+        if progress is None:
+            return None
+        return rows_between((each.endOffset, each.latestOffset) for each in progress.sources)
 
     def _on_arrival(self) -> None:
         timer = threading.Timer(_SILENCE_S, self._take_arrived)
