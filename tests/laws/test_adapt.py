@@ -62,7 +62,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
                 busy_ms=draw(figures),
                 idle_ms=draw(figures),
                 input_rows=draw(figures),
-                output_rows=draw(figures),
+                made_results=draw(figures),
                 movable=draw(st.integers(0, 5)) > 0,
                 spillable=draw(st.integers(0, 5)) > 0,
                 tables=owned,

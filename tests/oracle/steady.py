@@ -32,20 +32,22 @@ class Steady:
     rates: dict[str, int]
     where: str
 
-    def plan(self, windows: dict[str, int], chosen: str) -> JoinPlan:
+    def plan(
+        self, windows: dict[str, int], chosen: str, select: str = "a.x", slide: str = ""
+    ) -> JoinPlan:
         """How the engine joins them, over windows in seconds."""
         types = {
             Column(number, field.name): field.type
             for number, schema in enumerate(self._schemas.values())
             for field in schema
         }
-        query = cql.bind(self.query(windows), self._schemas, event_time="ts")
+        query = cql.bind(self.query(windows, select, slide), self._schemas, event_time="ts")
         return make_plan(query, types, "ts", groups=4, lateness_us=0, plans=[chosen])
 
-    def query(self, windows: dict[str, int]) -> str:
+    def query(self, windows: dict[str, int], select: str = "a.x", slide: str = "") -> str:
         """The join as a text."""
-        froms = ", ".join(f"{name} [RANGE {windows[name]} SECONDS]" for name in self.keys)
-        return f"SELECT a.x FROM {froms} WHERE {self.where}"
+        froms = (f"{name} [RANGE {windows[name]} SECONDS{slide}]" for name in self.keys)
+        return f"SELECT {select} FROM {', '.join(froms)} WHERE {self.where}"
 
     def graph(self, windows: dict[str, int]) -> JoinGraph:
         """What optimizers would have to know, in seconds."""

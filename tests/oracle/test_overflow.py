@@ -46,6 +46,12 @@ def random_chores(chance: Random, plan: JoinPlan, defers: bool, memory: int | No
     )
 
 
+def cleaned_results(engine: Engine) -> int:
+    """What clean-ups of the last batch made, in all spaces."""
+    accounts = (each for report in engine.reports for each in report.overflowed.values())
+    return sum(each.cleaned_results for each in accounts)
+
+
 def with_workers(case: Case, chance: Random) -> Case:
     """The case on two workers or more, with fewer restarts, so that moves can end."""
     groups = max(case.groups, 2)
@@ -94,7 +100,7 @@ def results(
             }
             engine.batch(rows, chores=chores)
             waited += sum(each.section.rows for own in engine.commit.waiting for each in own)
-            owed += sum(report.cleaned_rows for report in engine.reports)
+            owed += cleaned_results(engine)
             accounts = [a for report in engine.reports for a in report.overflowed.values()]
             pushed += sum(account.spilled_groups for account in accounts)
         while engine.commit.moves or any(engine.commit.waiting):
@@ -104,7 +110,7 @@ def results(
         clean = {w: Chores(defers, {}, ALL, memory) for w in range(engine.workers)}
         while any(a.owing_bytes for r in engine.reports for a in r.overflowed.values()):
             engine.batch({}, chores=clean)
-            owed += sum(report.cleaned_rows for report in engine.reports)
+            owed += cleaned_results(engine)
         engine.batch({}, at_end=True)
         engine.checkpoint.close()
         return case.counted(engine.all_results()), owed, pushed, moved, waited

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -193,6 +194,38 @@ def test_rows_that_wait_for_groups_do_not_wait_for_more_rows_to_come(
     assert [step["step"] for step in steps(run.events())] == [stage.value for stage in Stage]
     shown = [e["output_rows"] for e in run.events() if e["event"] == "batch"]
     assert shown[0] == 0 < shown[1] < shown[1] + shown[2] == len(keys)
+
+
+@dataclass
+class Watching:
+    """Moves nothing, and keeps the time of every snapshot."""
+
+    times_ms: list[float]
+
+    def decide(self, snapshot: Snapshot, /) -> tuple[Watching, tuple[Relocate, ...]]:
+        self.times_ms.append(snapshot.elapsed_ms)
+        return self, ()
+
+
+def test_the_time_of_a_strategy_goes_on_while_no_rows_come(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    a, b = Folder(tmp_path / "a"), Folder(tmp_path / "b")
+    query = braid.query(PAIRS, event_time="ts", a=a.stream(spark), b=b.stream(spark))
+    watching = Watching([])
+    run = query.start(
+        checkpoint=tmp_path / "checkpoint", sink=braid.sinks.memory(), strategy=watching
+    )
+    a.add((1, 1, 1))
+    wait_until(lambda: len(watching.times_ms) == 1, run)
+    quiet_s = 3
+    time.sleep(quiet_s)
+    b.add((1, 1, 1))
+    wait_until(lambda: len(watching.times_ms) == 2, run)
+    run.stop()
+    first, second = watching.times_ms
+    taken_ms = [e["elapsed_ms"] for e in run.events() if e["event"] == "batch"]
+    assert second - first >= 1000 * quiet_s + taken_ms[1] // 2
 
 
 @pytest.mark.parametrize("workload", [ONE_KEY, TREE, GROUPS], ids=lambda w: w.name)

@@ -15,6 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 import braid
 from braid import cql
 from braid.model.errors import BraidError
+from braid.optimize.timing.memory_driven import MemoryDriven
 from tests.oracle.answers import counted, oracle
 from tests.oracle.uneven import APART, QUERY, STREAMS, SWITCHING
 from tests.spark.folders import date, stream_of
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from braid.optimize.timing.statistics import Situation
     from tests.oracle.uneven import Uneven
 
 pytestmark = pytest.mark.spark
@@ -152,6 +154,29 @@ def test_a_plan_is_left_when_its_state_grows(
     assert first["numbers"]["new_memory"] < first["numbers"]["memory"]
     ends = [e for e in of_kind(events, "migrate") if e["step"] == "end"]
     assert "(a b)" not in ends[-1]["new"], "which is what had grown"
+
+
+@pytest.mark.parametrize("over", ["files", "streaming DataFrames"])
+def test_the_rows_that_nobody_has_read_yet_are_known(
+    spark: SparkSession, tmp_path: Path, over: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[float] = []
+    decide = MemoryDriven.decide
+
+    def watched(trigger: MemoryDriven, situation: Situation) -> Any:
+        seen.append(situation.load.unread_rows.value or 0.0)
+        return decide(trigger, situation)
+
+    monkeypatch.setattr(MemoryDriven, "decide", watched)
+    frames = None if over == "files" else spark
+    Switching(tmp_path).run(optimizer="exhaustive", trigger="memory", frames=frames)
+    if over == "files":
+        left = [3 * RATE * (SECONDS - 1 - batch) for batch in range(SECONDS)][-len(seen) :]
+        assert seen == pytest.approx(left, rel=0.1)
+        assert len(seen) > SECONDS / 2
+    else:
+        # A second of the streams takes less than a second, and Spark's files are no rows.
+        assert seen[-1] < 2 * 3 * RATE
 
 
 def test_pairs_that_the_plan_does_not_join_are_sampled_on_the_side(

@@ -85,8 +85,11 @@ class GroupTable:
 class WorkerLoad:
     """One worker: what it holds now, and what it did since the last snapshot.
 
-    A `budget_bytes` of None is unbounded. A worker that is not `movable` takes part in no
-    relocation for now, one that is not `spillable` in no spill, as when its disk is full.
+    `made_results` are join results that new rows have made, in all rounds: not rows written,
+    which may be groups of them, nor what a clean-up made. It was idle while it waited, for rows
+    or for others, within a batch and between batches. A `budget_bytes` of None is unbounded. A
+    worker that is not `movable` takes part in no relocation for now, one that is not
+    `spillable` in no spill, as when its disk is full.
     """
 
     worker: int
@@ -97,7 +100,7 @@ class WorkerLoad:
     idle_ms: float = 0.0
     waiting_rows: int = 0
     input_rows: int = 0
-    output_rows: int = 0
+    made_results: int = 0
     movable: bool = True
     spillable: bool = True
     tables: Mapping[int, GroupTable] = field(default_factory=dict, compare=False)
@@ -132,10 +135,10 @@ class Move:
 class Snapshot:
     """The whole run at the end of a batch.
 
-    `elapsed_ms` is the run's own time. With `defer`, what a group on disk owes waits for the
-    clean-up, and a group with a part on disk stays with its worker until then.
-    `last_relocation_ms` is when the latest relocation ended, on the run's own time. Groups of
-    `fixed` spaces never move.
+    `elapsed_ms` is the time since the run began, by the clock. With `defer`, what a group on
+    disk owes waits for the clean-up, and a group with a part on disk stays with its worker
+    until then. `last_relocation_ms` is when the latest relocation ended, by the same clock.
+    Groups of `fixed` spaces never move.
     """
 
     batch: int

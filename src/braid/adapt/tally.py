@@ -27,24 +27,34 @@ HALF_LIFE_BATCHES = 8.0
 """After so many batches, what a group did counts half as recent."""
 
 _FIGURES = tuple(figure.name for figure in fields(GroupTable))[1:]
+_LASTING = ("results", "recent_results", "recent_rows", "last_insert")
 
 
 class Tally:
     """Counts per space and group, since the run began and of late."""
 
     def __init__(
-        self, groups: Mapping[int, int], half_life_batches: float = HALF_LIFE_BATCHES
+        self,
+        groups: Mapping[int, int],
+        half_life_batches: float = HALF_LIFE_BATCHES,
+        *,
+        known: Sequence[Mapping[str, Any] | None] = (),
     ) -> None:
-        """Begin with nothing; `groups` has the number of groups of every space."""
+        """Begin with what is `known`, or nothing; `groups` are the numbers by space."""
         self._decay = 0.5 ** (1.0 / half_life_batches)
         self._spaces = {space: _columns(count) for space, count in groups.items()}
-        self._weight = 0.0
+        self._weights = dict.fromkeys(groups, 0.0)
+        for space, record in enumerate(known):
+            if record is not None:
+                self._weights[space] = record["weight"]
+                for name in _LASTING:
+                    self._spaces[space][name][:] = record[name]
         self._sorted: dict[int, _Sorted] = {}
 
     def begin(self) -> None:
         """A batch ended whose counts come next: all before it is a little less recent."""
-        self._weight = self._weight * self._decay + 1.0
-        for columns in self._spaces.values():
+        for space, columns in self._spaces.items():
+            self._weights[space] = self._weights[space] * self._decay + 1.0
             columns["recent_results"] *= self._decay
             columns["recent_rows"] *= self._decay
 
@@ -74,6 +84,17 @@ class Tally:
         columns["memory_bytes"][ids] = memory_bytes
         columns["disk_bytes"][ids] = disk_bytes
         columns["rows"][ids] = rows
+
+    def records(self) -> tuple[dict[str, Any], ...]:
+        """All that cannot be measured anew, by space, to go on from: JSON objects."""
+        return tuple(
+            {
+                "weight": self._weights[space],
+                # Two digits behind the point are enough of what fades.
+                **{name: np.round(columns[name], 2).tolist() for name in _LASTING},
+            }
+            for space, columns in sorted(self._spaces.items())
+        )
 
     def snapshot(
         self,
@@ -127,8 +148,8 @@ class Tally:
     def _read(self, space: int, name: str) -> NDArray[Any]:
         """A column as snapshots show it: what is recent, per batch."""
         column = self._spaces[space][name]
-        recent = name.startswith("recent") and self._weight > 0
-        return column / self._weight if recent else column
+        weight = self._weights[space]
+        return column / weight if name.startswith("recent") and weight > 0 else column
 
 
 def _columns(count: int) -> dict[str, NDArray[Any]]:

@@ -33,7 +33,7 @@ class Outcome:
     had in memory, the bytes and rows of all state, and those rows of it that are of joined
     streams. `taken_ms` is the time from the batch before on, so that what is done between two
     batches counts too. Results of the clean-up, and the time that it kept workers busy, are by
-    worker. `all_rows` are all results that there are.
+    worker. A spill that a full disk refused is none. `all_rows` are all results that there are.
     """
 
     input_rows: tuple[int, ...]
@@ -113,7 +113,7 @@ class Outcome:
             ),
             taken_ms=tuple(taken_ms),
             changes=tuple(_changes(events, [event["batch"] for event in fed])),
-            spills=sum(e["event"] == "spill" for e in events),
+            spills=sum(e["event"] == "spill" and e["groups"] > 0 for e in events),
             relocations=sum(e["step"] == "reactivate" for e in moves),
             moved_rows=sum(e["rows"] for e in moves if e["step"] == "quiesce"),
             cleanup_rows=tuple(rows[worker] for worker in range(workers)),

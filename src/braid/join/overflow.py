@@ -45,18 +45,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Overflowed:
-    """An account of it: bytes pushed out, or why not; groups cleaned up; bytes that owe yet."""
+    """An account of it: bytes pushed out, or why not; groups cleaned up; bytes that owe yet.
+
+    `cleaned_results` are the results that the clean-up made.
+    """
 
     spilled_bytes: int = 0
     spilled_groups: int = 0
     refusal: str = ""
     cleaned_groups: int = 0
+    cleaned_results: int = 0
     owing_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """A worker's groups of a space: bytes and rows that they have, and what the batch added."""
+    """A worker's groups of a space: bytes and rows that they have, and what the batch added.
+
+    `results` are those that new rows have made in this space, whatever becomes of them later.
+    """
 
     groups: list[int]
     memory_bytes: list[int]
@@ -197,10 +204,13 @@ class Overflow:
         memory = {state: self.rows_of(state, groups)[state] for state in self.states}
         return [*parts, memory]
 
-    def settle(self, groups: Groups, made: Mapping[int, Sequence[pa.RecordBatch]]) -> None:
+    def settle(
+        self, groups: Groups, made: Mapping[int, Sequence[pa.RecordBatch]], results: int
+    ) -> None:
         """Make one generation of all that these groups have: in memory, if there is room.
 
-        What has just been `made` of it, for the states of joins above, is part of that.
+        What has just been `made` of it, for the states of joins above, is part of that; so
+        many `results` have been, too.
         """
         rows, backing = self._logged(made)
         for place, each in enumerate(self.generations):
@@ -222,7 +232,9 @@ class Overflow:
                 self._take_in(DISK, rows, backing)
         except StorageFull:
             self._take_in(MEMORY, rows, backing)
-        self.account = replace(self.account, cleaned_groups=int(groups.sum()))
+        self.account = replace(
+            self.account, cleaned_groups=int(groups.sum()), cleaned_results=results
+        )
 
     def rows_of(self, state: int, groups: Groups) -> dict[int, list[pa.RecordBatch]]:
         """The rows of one state in memory, as a generation that has no others."""

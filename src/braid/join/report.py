@@ -28,7 +28,6 @@ _PLAIN_FIELDS = (
     "output_rows",
     "busy_ms",
     "rebuilt_runs",
-    "cleaned_rows",
 )
 
 
@@ -68,7 +67,6 @@ class Report:
     overflowed: dict[int, Overflowed]
     waiting: tuple[Waiting, ...]
     parcels: dict[int, dict[int, Run]]
-    cleaned_rows: int
     loads: dict[int, Loads]
     parts: tuple[Part, ...]
     late_parts: tuple[Part, ...]

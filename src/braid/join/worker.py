@@ -101,7 +101,6 @@ class _Work:
         self.held = Held(step, stores, arrivals, self.token)
         self.edges: list[Edge] = []
         self.at_home: list[pa.Table] = []
-        self.cleaned_rows = 0
         self.parcels: dict[int, dict[int, Run]] = {}
         self.made = np.zeros((len(rounds.spaces), self.plan.groups), np.int64)
         name = f"part-{self.token}.parquet"
@@ -198,7 +197,6 @@ class _Work:
             overflowed=overflowed,
             waiting=tuple(self.held.backlog.waiting),
             parcels=self.parcels,
-            cleaned_rows=self.cleaned_rows,
             loads=self._loads(),
             parts=self.parts,
             late_parts=self.late_parts,
@@ -214,16 +212,16 @@ class _Work:
         groups = overflow.due()
         if not groups.any():
             return
-        parts = overflow.parts(groups)
+        parts, results = overflow.parts(groups), 0
         made: dict[int, list[pa.RecordBatch]] = {state: [] for state in overflow.states}
         for segment in self._first_segments(overflow.space):
             if segment.into is not None:
                 self._make(segment, parts, made)
                 continue
             for cascade, partial in self._owed(segment, parts, made):
-                self.cleaned_rows += len(partial)
-                yield from self._finish(segment, cascade, partial)
-        overflow.settle(groups, made)
+                results += len(partial)
+                yield from self._finish(segment, cascade, partial, counts=False)
+        overflow.settle(groups, made, results)
         reach("owed results made", self.step.batch, round_number=self.step.round)
 
     def _fill(self, overflow: Overflow) -> None:
@@ -363,17 +361,22 @@ class _Work:
         hashes = hashes_of(rows)
         sides = (self._origin(port, rows), *(self._side(s, hashes) for s in segment.steps))
         cascade = Cascade(self.plan, self._wire.exact[port.space], sides, segment.steps)
+        counts = self.step.chores.counts
         for partial in cascade.run():
-            yield from self._finish(segment, cascade, partial)
+            yield from self._finish(segment, cascade, partial, counts=counts)
         for probe, asked, found in zip(
             segment.steps, cascade.asked, cascade.found, strict=True
         ):
             self.edges.append(Edge(segment.join, segment.origin, probe.state, asked, found))
 
     def _finish(
-        self, segment: Segment, cascade: Cascade, partial: Partial
+        self, segment: Segment, cascade: Cascade, partial: Partial, *, counts: bool
     ) -> Iterator[pa.RecordBatch]:
-        """What becomes of the combinations that came through a segment."""
+        """What becomes of the combinations that came through a segment.
+
+        They count as their groups' results, if new rows have made them: what was owed earns a
+        group no place in memory.
+        """
         targets = [self._next.ports[target] for target in segment.to]
         are_grouped = all(target.relation.streams == (GROUPED,) for target in targets)
         is_final = segment.into is None and are_grouped
@@ -382,7 +385,7 @@ class _Work:
         if segment.into is not None:
             self.news[segment.into].append(self._as_news(segment.into, cascade, partial))
             return
-        if self.step.chores.counts:
+        if counts:
             space = self.round.ports[segment.port].space
             self.made[space] += group_counts(partial.hashes, self.plan.groups)
         if self.plan.query.grouping is not None and are_grouped:

@@ -37,10 +37,12 @@ def adopted(
     """
     assert not commit.owes, "what is owed is made before a plan changes"
     assert not any(commit.generations), "and what is on disk by itself is taken in"
-    assignments = tuple(
-        _assignment(commit, old, new, space) for space in range(len(new.rounds.spaces))
-    )
-    carried = replace(commit, plans=new.texts, assignments=assignments)
+    homes = [_home(old, new, space) for space in range(len(new.rounds.spaces))]
+    shares = equal_shares(new.groups, commit.workers)
+    assignments = tuple(shares if n is None else commit.assignments[n] for n in homes)
+    # Where rows have the same hash, groups are the same, and so is what is known of them.
+    tallies = [None if n is None else commit.tallies[n] for n in homes if commit.tallies]
+    carried = replace(commit, plans=new.texts, assignments=assignments, tallies=tuple(tallies))
     ladders: list[list[Ladder]] = [[] for _ in commit.ladders]
     fresh = set()
     for state in range(len(new.rounds.states)):
@@ -62,18 +64,16 @@ def adopted(
     )
 
 
-def _assignment(commit: Commit, old: JoinPlan, new: JoinPlan, space: int) -> tuple[int, ...]:
-    """How a space is shared out: like the one that has most of its states so far.
+def _home(old: JoinPlan, new: JoinPlan, space: int) -> int | None:
+    """The space whose groups a new one has: that which has most of its states so far.
 
-    Or like one that has the same key.
+    Or one that has the same key, if there is any.
     """
     by = new.rounds.spaces[space]
     homes = Counter(n for n, home in enumerate(old.rounds.spaces) if _is_alike(home, by))
     for state in new.states_of(space):
         homes.update(old.rounds.states[other].space for other in _alike(old, new, state))
-    if not homes:
-        return equal_shares(new.groups, commit.workers)
-    return commit.assignments[homes.most_common(1)[0][0]]
+    return homes.most_common(1)[0][0] if homes else None
 
 
 def _sources(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from braid.join.report import Report
     from braid.runtime.pacing import Pacing
     from braid.state.commit import Commit
+    from braid.state.runs import Ranges
 
 _MARK = 0.9  # of the budget: sizes are estimates, and a batch comes on top
 _DEFAULT = "auto"  # where there is a budget; else there is nothing to be kept to
@@ -105,12 +106,13 @@ class Adaptation:
         self.full_since: dict[int, int] = {}  # batches at which workers' disks were found full
         self.moves: tuple[Relocate, ...] = ()
         self.last_move_ms: int | None = None
+        self._recorded: set[tuple[int, Ranges, int, int]] = set()
         self.is_ending = False
         self.loads: list[WorkerLoad] = []
         self.owing_bytes = sum(each.length for own in commit.generations for each in own)
         self.wanted = False
-        self.elapsed_ms = 0
-        self.replan(plan)
+        self.now_ms = 0
+        self.replan(plan, commit)
 
     @property
     def is_active(self) -> bool:
@@ -136,11 +138,11 @@ class Adaptation:
             for worker in range(commit.workers)
         )
 
-    def replan(self, plan: JoinPlan) -> None:
-        """Begin a new account, of another plan's groups."""
+    def replan(self, plan: JoinPlan, commit: Commit) -> None:
+        """Begin an account of a plan's groups, with what a record knows of them."""
         self.plan, self.spills = plan, {}
         spaces = range(len(plan.rounds.spaces))
-        self.tally = Tally(dict.fromkeys(spaces, plan.groups))
+        self.tally = Tally(dict.fromkeys(spaces, plan.groups), known=commit.tallies)
         self.fixed = frozenset(space for space in spaces if not plan.may_wait(space))
 
     def _chores(self, worker: int, is_moving: bool, *, may_defer: bool) -> Chores:
@@ -170,26 +172,31 @@ class Adaptation:
         self,
         commit: Commit,
         reports: Sequence[Report],
-        elapsed_ms: int,
+        now_ms: int,
         under_way: Sequence[Relocate],
     ) -> Iterator[Event]:
-        """Take a batch into account, and decide about the next; what came of the last order."""
+        """Take a batch into account, and decide about the next; what came of the last order.
+
+        It ended `now_ms` after the run began. The time before a batch counts as well: workers
+        that wait for rows are idle.
+        """
+        passed_ms, self.now_ms = now_ms - self.now_ms, now_ms
         yield from self._outcome(commit.batch, reports)
         accounts = [each for report in reports for each in report.overflowed.values()]
         self.owing_bytes = sum(each.owing_bytes for each in accounts)
         self.wanted = self.wanted and self.owing_bytes > 0
         self.spills = {}
-        self.elapsed_ms += elapsed_ms
-        if any(move not in under_way for move in self.moves):
-            self.last_move_ms = self.elapsed_ms
-        self.moves = tuple(under_way)
+        recorded = {(m.space, m.groups, m.sender, m.receiver) for m in commit.moves}
+        # One that was on record has ended; others may never have begun.
+        if self._recorded - recorded:
+            self.last_move_ms = now_ms
+        self._recorded, self.moves = recorded, tuple(under_way)
         if not self.is_active:
             return
-        self._count(commit.batch, reports)
-        self.loads = [self._load(commit, reports, w, elapsed_ms) for w in range(commit.workers)]
+        self.loads = [self._load(commit, reports, w, passed_ms) for w in range(commit.workers)]
         snapshot = self.tally.snapshot(
             commit.batch,
-            self.elapsed_ms,
+            now_ms,
             self.loads,
             dict(enumerate(commit.assignments)),
             moves=[
@@ -210,17 +217,23 @@ class Adaptation:
         for refusal in verdict.refused:
             yield Refused(commit.batch, str(refusal.proposal), refusal.reason)
 
-    def _count(self, batch: int, reports: Sequence[Report]) -> None:
+    def count(self, commit: Commit, reports: Sequence[Report]) -> Commit:
+        """A record that knows what its batch has done in every group, if a strategy cares."""
+        if not self.is_active:
+            return commit
         self.tally.begin()
         for report in reports:
             for space, loads in report.loads.items():
-                self.tally.count(space, batch, loads.groups, loads.new_rows, loads.results)
+                self.tally.count(
+                    space, commit.batch, loads.groups, loads.new_rows, loads.results
+                )
                 self.tally.measure(
                     space, loads.groups, loads.memory_bytes, loads.disk_bytes, loads.rows
                 )
+        return replace(commit, tallies=self.tally.records())
 
     def _load(
-        self, commit: Commit, reports: Sequence[Report], worker: int, elapsed_ms: int
+        self, commit: Commit, reports: Sequence[Report], worker: int, passed_ms: int
     ) -> WorkerLoad:
         mine = [report for report in reports if report.worker == worker]
         busy_ms = sum(report.busy_ms for report in mine)
@@ -230,9 +243,11 @@ class Adaptation:
             disk_bytes=commit.bytes_in(DISK, worker),
             budget_bytes=self.settings.memory_bytes,
             busy_ms=busy_ms,
-            idle_ms=max(0, elapsed_ms - busy_ms),
+            idle_ms=max(0, passed_ms - busy_ms),
             input_rows=sum(report.input_rows for report in mine),
-            output_rows=sum(report.output_rows for report in mine),
+            made_results=sum(
+                sum(loads.results) for report in mine for loads in report.loads.values()
+            ),
             waiting_rows=commit.waiting_rows(worker),
             spillable=commit.batch >= self.full_since.get(worker, -_PATIENCE) + _PATIENCE,
         )
@@ -263,7 +278,7 @@ class Adaptation:
                         worker=report.worker,
                         space=space,
                         groups=account.cleaned_groups,
-                        results=report.cleaned_rows,
+                        results=account.cleaned_results,
                         owing_bytes=account.owing_bytes,
                     )
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from braid.join.chores import Chores
     from braid.join.plan import JoinPlan
     from braid.runtime.adaptation import Adaptation
+    from braid.runtime.behind import Ask
     from braid.runtime.idleness import Idleness
     from braid.runtime.migration import Migration
     from braid.runtime.observation import Observation
@@ -83,16 +84,24 @@ class Coordinator:
     splits: Splits
     journal: Journal
     max_ahead_us: int | None = None
+    clock: Callable[[], float] = time.monotonic
     steps: tuple[Callable[[_Batch], None], ...] = field(init=False)
+    _began: float = field(init=False)
 
     def __post_init__(self) -> None:
         """Fix the order of the steps; the module's head says why it is this one."""
         self.steps = (self._evaluate, self._commit, self._publish, self._sweep)
+        self._began = self.clock()
 
     @property
     def plan(self) -> JoinPlan:
         """By which batches are evaluated now."""
         return self.migration.plan
+
+    def ask_for_unread(self, ask: Ask) -> None:
+        """Have whoever brings the rows tell how many there are yet, if someone cares."""
+        if self.replanning is not None:
+            self.replanning.behind.ask = ask
 
     def preparing(self, read: Read, spark: SparkSession) -> list[Callable[[], Prepared]]:
         """What plans the job of the batch after the next one, while that runs.
@@ -246,14 +255,14 @@ class Coordinator:
             clock_us=max(time.time_ns() // 1000, last.clock_us or 0),
             source_batch=last.source_batch if source_batch is None else source_batch,
             position=last.position if position is None else position,
-            began=time.monotonic(),
+            began=self.clock(),
         )
         for step in self.steps:
             step(batch)
         self.observation.after(self.plan, last, self.commit, batch.reports)
         if self.replanning is not None:
             self.replanning.learn(self.plan, last, self.commit, batch.reports)
-        elapsed_ms = round((time.monotonic() - batch.began) * 1000)
+        elapsed_ms = round((self.clock() - batch.began) * 1000)
         known = self.observation.statistics
         self.journal.add(batch_done(self.plan, self.commit, batch.reports, known, elapsed_ms))
         self._adapt(batch, elapsed_ms)
@@ -263,14 +272,16 @@ class Coordinator:
         events: list[Event] = [*self.relocation.after(self.commit)]
         events += self.pacing.after(self.commit, batch.reports, elapsed_ms)
         under_way = self.relocation.orders
-        events += self.adaptation.after(self.commit, batch.reports, elapsed_ms, under_way)
+        now_ms = round((self.clock() - self._began) * 1000)
+        events += self.adaptation.after(self.commit, batch.reports, now_ms, under_way)
         wanted = self.adaptation.moves[len(under_way) :]
         if not self.migration.is_wanted(self.commit):
             events += self.relocation.begin(self.commit.batch, wanted)
         if self.replanning is not None and not self.adaptation.is_ending:
             rows = sum(report.input_rows for report in batch.reports)
             read = batch.job.read
-            events += self.replanning.after(self.migration, self.commit, read, rows)
+            batch_of = self.commit, read, rows, elapsed_ms
+            events += self.replanning.after(self.migration, *batch_of)
         for event in events:
             self.journal.add(event)
         self._change_plan(elapsed_ms)
@@ -286,7 +297,7 @@ class Coordinator:
         if self.plan is not before:
             self.relocation.give_up_unbegun()
             self.relocation.plan = self.plan
-            self.adaptation.replan(self.plan)
+            self.adaptation.replan(self.plan, self.commit)
 
     def publish_last(self, spark: SparkSession) -> None:
         """Show the last committed batch's results, unless that has been done.
@@ -369,6 +380,7 @@ class Coordinator:
             source_batch=batch.source_batch,
             clock_us=batch.clock_us,
         )
+        commit = self.adaptation.count(commit, batch.reports)
         self.checkpoint.write(commit)
         self.commit = commit
         reach("commit written", batch.number)

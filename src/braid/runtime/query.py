@@ -267,8 +267,8 @@ class ContinuousQuery:
         `migration_pause` longer at most, by `parallel-track`, or `auto`. A checkpoint goes on
         with the plan that it has come to. An `optimizer` (`mjoin-init`, `bjtree-init`,
         `exhaustive`) looks for better plans by itself when a `trigger` says so: `data`, when
-        rates or selectivities change, `memory`, when state nears its budget or rows that wait
-        increase, or `refined`, when inner joins keep more and more too; with parameters, such
+        rates or selectivities change, `memory`, when state nears its budget or the backlog
+        grows, or `refined`, when inner joins keep more and more too; with parameters, such
         as "data threshold=0.3".
         """
         settings = memory_settings(

@@ -36,6 +36,7 @@ from braid.plan.names import state_names
 from braid.plan.orders import laid_orders, show_orders
 from braid.plan.tree import show_tree
 from braid.runtime.account import rate_facts, selectivity_facts
+from braid.runtime.behind import Behind
 from braid.runtime.calibrate import measure_costs
 from braid.runtime.migration import AHEAD, Wish
 from braid.runtime.observation import Observation, keys_of, windows_of
@@ -88,6 +89,7 @@ class Replanning:
     observation: Observation
     costs: IndexProbes
     sampling: Sampling
+    behind: Behind = field(default_factory=Behind)
     _newest_us: int | None = field(default=None, init=False)
 
     def learn(
@@ -99,21 +101,29 @@ class Replanning:
                 party.observation.after(plan, before, now, reports)
 
     def after(
-        self, migration: Migration, commit: Commit, read: Callable[[], Gathered], rows: int
+        self,
+        migration: Migration,
+        commit: Commit,
+        read: Callable[[], Gathered],
+        rows: int,
+        elapsed_ms: float,
     ) -> Iterator[Replanned]:
         """Have plans changed, if it is time and there are better ones; and tell why.
 
-        The batch had `rows`, which can be `read` again. A change that is under way comes first:
-        what is measured meanwhile is of two plans.
+        The batch had `rows`, which can be `read` again, and took `elapsed_ms`. A change that is
+        under way comes first: what is measured meanwhile is of two plans.
         """
         before_us, self._newest_us = self._newest_us, commit.latest_us
+        went_us = 0 if before_us is None else (commit.latest_us or 0) - before_us
+        # Nobody knows how much event time the first batch has brought.
+        self.behind.after(rows, 0 if before_us is None else elapsed_ms, went_us / 1000)
         if migration.is_wanted(commit) or before_us is None or commit.latest_us is None:
             return
         plan = migration.plan
         self.sampling.after(read, rows, commit.latest_us, self.observation)
         if self.sampling.is_awaited(self.observation):
             return
-        lag = max(0, commit.latest_us - before_us) / 1_000_000
+        lag = max(0, went_us) / 1_000_000
         owners = set(commit.assignments[plan.rounds.homes[0]])
         costs = replace(self.costs, lag=lag)
         speakers = list(self._speakers(plan, commit, owners, costs))
@@ -146,7 +156,9 @@ class Replanning:
             if is_known and not owners.isdisjoint(party.workers):
                 tree = _main_tree(plan, commit, party.workers)
                 advisor = replace(party.advisor, row_bytes=row_bytes, model=costs)
-                situation = Situation(now_ms, known, _load(plan, commit, party))
+                situation = Situation(
+                    now_ms, known, _load(plan, commit, party, self.behind.unread_rows)
+                )
                 voice = Voice(advisor, situation, *running[tree])
                 yield _Speaker(party, plan.texts[tree], voice)
 
@@ -234,7 +246,7 @@ def _row_bytes(plan: JoinPlan, commit: Commit) -> Iterator[tuple[str, float]]:
                 yield plan.query.streams[stream].alias, sum(run.length for run in runs) / rows
 
 
-def _load(plan: JoinPlan, commit: Commit, party: Party) -> Load:
+def _load(plan: JoinPlan, commit: Commit, party: Party, unread_rows: Measure) -> Load:
     """What a party has in its states, and what waits for it.
 
     What is on disk counts as well: there was no room for it in memory.
@@ -249,6 +261,7 @@ def _load(plan: JoinPlan, commit: Commit, party: Party) -> Load:
     return Load(
         memory=Measure.exact(sum(commit.bytes_in(tier, worker) for worker, tier in tiers)),
         memory_budget=party.advisor.budget.memory,
+        unread_rows=unread_rows,
         waiting_rows=Measure.exact(sum(map(commit.waiting_rows, party.workers))),
         intermediate_rows={name: Measure.exact(rows) for name, rows in inner.items()},
     )

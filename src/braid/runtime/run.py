@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from braid.events import BatchDone, Event, Failed, FileAwaited, Finished
 from braid.model.errors import BraidError
+from braid.runtime.behind import rows_between
 from braid.runtime.faults import explain_fault, unlogged_end
 
 if TYPE_CHECKING:
@@ -237,6 +238,8 @@ class FolderFeed:
         self._awaited: dict[tuple[str, str], float] = {}
         self._shelf, self._names = shelf, names
         self._read, self._coordinator, self._spark = read, coordinator, spark
+        self._read_bytes = 0
+        coordinator.ask_for_unread(self._unread_rows)
         self._stopping = threading.Event()
         self._failure: Exception | None = None
         self._used_up = False
@@ -262,6 +265,7 @@ class FolderFeed:
                         self._coordinator.fill_at_once(self._spark, each.result())
                     job = last.result()
                     upcoming = self._take_next(ahead)
+                    self._read_bytes += self._shelf.size(taken)
                     self._coordinator.on_files(job, self._names.append(taken))
             if not self._stopping.is_set():
                 self._coordinator.end(self._spark)
@@ -283,6 +287,13 @@ class FolderFeed:
                 self._awaited[source, name] = math.inf  # told once
         if self._shelf.is_empty():
             self._stopping.wait(max(_LEAST_PAUSE_S, _LISTING_SHARE * (now - began)))
+
+    def _unread_rows(self, read_rows: int) -> float | None:
+        """As many rows to a byte as there were so far."""
+        if not self._read_bytes:
+            return None
+        left_bytes = self._shelf.listed_bytes - self._read_bytes
+        return left_bytes * read_rows / self._read_bytes
 
     def _take_next(
         self, ahead: ThreadPoolExecutor
@@ -339,6 +350,7 @@ class SparkFeed:
         self._stopping = False
         self._failure: Exception | None = None
         coordinator.relocation.on_arrival = self._on_arrival
+        coordinator.ask_for_unread(self._unread_rows)
         self._query = writer.foreachBatch(self._on_batch).start()
 
     def _on_batch(self, rows: DataFrame, number: int) -> None:
@@ -353,6 +365,14 @@ class SparkFeed:
                 # Kept, because what Spark hands on of it is a text.
                 self._failure = failure
                 raise
+
+    def _unread_rows(self, read_rows: int) -> float | None:
+        """What Spark said of its sources when it had taken the batch before this one."""
+        query = getattr(self, "_query", None)  # a first batch may come before it has a name
+        progress = None if query is None else query.lastProgress
+        if progress is None:
+            return None
+        return rows_between((each.endOffset, each.latestOffset) for each in progress.sources)
 
     def _on_arrival(self) -> None:
         timer = threading.Timer(_SILENCE_S, self._take_arrived)

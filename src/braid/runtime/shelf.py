@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ class Shelf:
     left: Mapping[str, deque[str]]
     known: Mapping[str, set[str]]
     follows: bool = False
+    listed_bytes: int = 0  # of all files that were ever on the shelf
+    _sizes: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @classmethod
     def browse(
@@ -84,6 +86,15 @@ class Shelf:
     def _add(self, source: str, name: str) -> None:
         self.left[source].append(name)
         self.known[source].add(name)
+        size = _size(self.streams[source].path(name))
+        self._sizes[source, name] = size
+        self.listed_bytes += size
+
+    def size(self, taken: Mapping[str, Collection[str]]) -> int:
+        """The bytes of files that were taken, as they were when the folders were listed."""
+        return sum(
+            self._sizes[source, name] for source, names in taken.items() for name in names
+        )
 
     def take(self) -> dict[str, list[str]]:
         """Take the next files of each stream off the shelf."""
@@ -98,6 +109,14 @@ class Shelf:
     def is_empty(self) -> bool:
         """Whether all files have been taken."""
         return not any(self.left.values())
+
+
+def _size(path: str) -> int:
+    """A file's bytes; one that is gone meanwhile is told of when its turn comes."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def is_complete(path: str, now_s: float) -> bool:

@@ -55,7 +55,8 @@ class Commit:
     `staged` is the folder that the workers wrote `parts` into; publishing them is the one thing
     still to be done after a commit. `position` is that of the list of files read; None
     where Spark reads the sources. There is one plan of all groups, or `plan_of_group` tells by
-    which one each goes; and one more while there is a `change`.
+    which one each goes; and one more while there is a `change`. `tallies` are counts of every
+    group for a strategy to go on with; nothing is joined by them.
     """
 
     batch: int
@@ -78,6 +79,7 @@ class Commit:
     late_parts: tuple[Part, ...] = ()
     position: dict[str, Any] | None = None
     source_batch: int = BEFORE_FIRST
+    tallies: tuple[dict[str, Any] | None, ...] = ()  # by space
 
     @property
     def workers(self) -> int:
@@ -188,6 +190,7 @@ class Commit:
             "late_parts": [part.to_json() for part in self.late_parts],
             "position": self.position,
             "source_batch": self.source_batch,
+            "tallies": list(self.tallies),
         }
 
     @classmethod
@@ -219,6 +222,7 @@ class Commit:
             late_parts=tuple(Part(*part) for part in data["late_parts"]),
             position=data["position"],
             source_batch=data["source_batch"],
+            tallies=tuple(data.get("tallies", ())),  # older records have none
         )
 
 

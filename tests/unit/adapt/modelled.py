@@ -111,7 +111,7 @@ class Cluster:
                 busy_ms=busy[worker],
                 idle_ms=took - busy[worker],
                 input_rows=int(came[worker]),
-                output_rows=int(output[worker]),
+                made_results=int(output[worker]),
             )
             for worker in range(self.workers)
         ]

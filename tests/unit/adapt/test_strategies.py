@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from braid.adapt.guard import vet
@@ -112,8 +113,8 @@ def test_groups_with_a_part_on_disk_stay_unless_they_are_probed_there() -> None:
 
 def active_case(most: int, least: int, budget_bytes: int = 80) -> Snapshot:
     return snapshot(
-        worker(0, TENS, disk_bytes=0, output_rows=most, budget_bytes=110),
-        worker(1, TENS, disk_bytes=4, output_rows=least, budget_bytes=budget_bytes + 30),
+        worker(0, TENS, disk_bytes=0, made_results=most, budget_bytes=110),
+        worker(1, TENS, disk_bytes=4, made_results=least, budget_bytes=budget_bytes + 30),
     )
 
 
@@ -124,8 +125,52 @@ def test_active_disk_forces_the_least_productive_worker_to_spill() -> None:
     assert spill.worker == 1
     assert spill.numbers["most_rate"] == 30
     assert spill.amount_bytes == 20, "240 bytes of state, 220 of memory"
-    later = replace(shot, elapsed_ms=shot.elapsed_ms + 1e6)
-    assert after.decide(later)[1] == (), "all that memory has no room for was forced"
+    assert spill.groups == {0: (100, 101)}
+    done = pushed_out(shot, 100, 101, after_ms=1)
+    after, others = after.decide(done)
+    assert others == ()
+    still = replace(done, elapsed_ms=done.elapsed_ms + 1e6)
+    assert after.decide(still)[1] == (), "all that memory has no room for was forced"
+
+
+def pushed_out(shot: Snapshot, *groups: int, after_ms: float) -> Snapshot:
+    """Worker 1's groups of before, some of them on disk."""
+    rich, poor = shot.workers
+    table = poor.tables[0]
+    are_out = np.isin(table.group, groups)
+    pushed = worker(
+        1,
+        np.where(are_out, 0, 10).tolist(),
+        disk_bytes=table.disk_bytes + np.where(are_out, 10, 0),
+        made_results=poor.made_results,
+        budget_bytes=poor.budget_bytes,
+    )
+    return replace(shot, elapsed_ms=shot.elapsed_ms + after_ms, workers=(rich, pushed))
+
+
+def test_a_forced_spill_that_was_refused_takes_nothing_of_what_may_be_forced() -> None:
+    shot = active_case(most=300, least=100)
+    after, (first,) = make_strategy("active-disk").decide(shot)
+    again, (second,) = after.decide(replace(shot, elapsed_ms=shot.elapsed_ms + 1))
+    assert second == first, "nothing is on disk that was not before, so nothing was done"
+    assert again.asked
+
+
+def test_what_was_forced_counts_no_longer_than_it_is_on_disk() -> None:
+    shot = active_case(most=300, least=100)
+    after, (first,) = make_strategy("active-disk").decide(shot)
+    after, others = after.decide(pushed_out(shot, 100, 101, after_ms=1))
+    assert others == ()
+    assert sum(after.forced.values()) == first.amount_bytes
+    # Expired, cleaned up or taken in; others are on disk instead.
+    poor = worker(1, TENS, disk_bytes=[0, 0, *[5] * 8], made_results=100, budget_bytes=110)
+    much_later = replace(
+        shot, elapsed_ms=shot.elapsed_ms + 1e6, workers=(shot.workers[0], poor)
+    )
+    after, (second,) = after.decide(much_later)
+    assert second.reason == first.reason
+    assert second.amount_bytes == first.amount_bytes
+    assert not after.forced
 
 
 def test_active_disk_leaves_alike_workers_and_ample_memory_alone() -> None:
@@ -135,7 +180,7 @@ def test_active_disk_leaves_alike_workers_and_ample_memory_alone() -> None:
 
 
 def test_active_disk_moves_first_if_memory_is_uneven() -> None:
-    shot = snapshot(worker(0, TENS, output_rows=9), worker(1, [10], output_rows=0))
+    shot = snapshot(worker(0, TENS, made_results=9), worker(1, [10], made_results=0))
     assert kinds(decided(shot, "active-disk")) == [Relocate]
 
 
@@ -250,7 +295,7 @@ def test_an_unknown_parameter_is_named_with_the_nearest() -> None:
     with pytest.raises(BraidError, match="known: none"):
         make_strategy("none", k=3)
     with pytest.raises(BraidError, match="unknown parameter"):
-        make_strategy("active-disk", forced_bytes=3)
+        make_strategy("active-disk", forced={})
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_curves_end_with_the_input_and_what_follows_is_the_clean_up() -> None:
         [
             STARTED,
             batch(0, 100, 5, 10, 20),
-            {"event": "spill"},
+            {"event": "spill", "groups": 1},
             {"event": "relocate", "step": "quiesce", "rows": 7},
             batch(1, 0, 1, 12, 20),  # without rows, before the end
             cleanup(2, 0, 3),  # on the way
@@ -77,3 +77,8 @@ def test_a_change_between_two_batches_is_in_the_time_of_the_second() -> None:
     events += [migrate(0, "start"), migrate(1, "end")]
     (change,) = Outcome.of(events, taken_ms=[100, 300]).changes
     assert (change.lower, change.upper) == (1, 2)
+
+
+def test_a_spill_that_was_refused_is_none() -> None:
+    spills = [{"event": "spill", "batch": 0, "groups": groups} for groups in (3, 0, 1)]
+    assert Outcome.of([batch(0, 1, 1, 5), *spills], [1]).spills == 2

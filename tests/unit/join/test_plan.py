@@ -76,7 +76,6 @@ def report(worker: int, *newest_us: int | None) -> Report:
         parcels={},
         loads={},
         ahead_rows=0,
-        cleaned_rows=0,
         parts=(),
         late_parts=(),
         edges=(Edge(0, 1, 0, 7, 5),),

@@ -36,7 +36,6 @@ def report(worker: int, rows: int, busy_ms: int, held: int = 0) -> Report:
         overflowed={},
         waiting=(),
         parcels={},
-        cleaned_rows=0,
         loads={},
         parts=(),
         late_parts=(),

@@ -10,8 +10,15 @@ from braid.adapt.strategy.spilling import make_spill
 from braid.model.checks import require_between
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from braid.adapt.proposal import Proposal, Spill
     from braid.adapt.statistics import Snapshot, WorkerLoad
+
+    Place = tuple[int, int]
+    """A space, and a group of it."""
+    Forced = Mapping[Place, int]
+    """Bytes on disk, by group."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,12 +27,14 @@ class ActiveDisk(LazyDisk):
 
     It is, if another one gave more than `lambda_` times its results per group since the last
     snapshot. Its room is then for groups of others that earn more. All that is pushed in this
-    way stays below what the state exceeds all budgets by: `forced_bytes` remembers how much it
-    was, `forced_at_ms` when. Forced spills too are `tau_ms` apart.
+    way and is on disk still stays below what the state exceeds all budgets by: `forced`
+    remembers it, `forced_at_ms` when the last of it was pushed. Forced spills too are `tau_ms`
+    apart. What was `asked` for counts once a snapshot shows that it was done.
     """
 
     lambda_: float = 2.0
-    forced_bytes: int = field(default=0, metadata={"memory": True})
+    forced: Forced = field(default_factory=dict, metadata={"memory": True})
+    asked: Forced = field(default_factory=dict, metadata={"memory": True})
     forced_at_ms: float | None = field(default=None, metadata={"memory": True})
 
     def __post_init__(self) -> None:
@@ -35,6 +44,25 @@ class ActiveDisk(LazyDisk):
 
     def decide(self, snapshot: Snapshot, /) -> tuple[ActiveDisk, tuple[Proposal, ...]]:
         """A relocation or a forced spill, and spills of those that overflow."""
+        return self._informed(snapshot)._decide(snapshot)
+
+    def _informed(self, snapshot: Snapshot) -> ActiveDisk:
+        """What was asked for is forced, if it is on disk; of all that, what is there still."""
+        disk = _on_disk(snapshot, {*self.forced, *self.asked})
+        forced = {place: min(pushed, disk[place]) for place, pushed in self.forced.items()}
+        happened = False
+        for place, before in self.asked.items():
+            pushed = max(0, disk[place] - before)
+            happened |= pushed > 0
+            forced[place] = forced.get(place, 0) + pushed
+        return replace(
+            self,
+            forced={place: pushed for place, pushed in forced.items() if pushed > 0},
+            asked={},
+            forced_at_ms=snapshot.elapsed_ms if happened else self.forced_at_ms,
+        )
+
+    def _decide(self, snapshot: Snapshot) -> tuple[ActiveDisk, tuple[Proposal, ...]]:
         if self.uneven_pair(snapshot) is not None:
             moves = self.pair_relocations(snapshot)
             return self, (*moves, *self.overflow_spills(snapshot, partners(moves)))
@@ -42,18 +70,14 @@ class ActiveDisk(LazyDisk):
         forced = self._forced_spill(snapshot, {spill.worker for spill in local})
         if forced is None:
             return self, local
-        after = replace(
-            self,
-            forced_bytes=self.forced_bytes + forced.amount_bytes,
-            forced_at_ms=snapshot.elapsed_ms,
-        )
-        return after, (*local, forced)
+        places = {(space, group) for space, ids in forced.groups.items() for group in ids}
+        return replace(self, asked=_on_disk(snapshot, places)), (*local, forced)
 
     def _forced_spill(self, snapshot: Snapshot, busy: set[int]) -> Spill | None:
         last = self.forced_at_ms
         if last is not None and snapshot.elapsed_ms - last < self.tau_ms:
             return None
-        allowed = _beyond_all_budgets(snapshot) - self.forced_bytes
+        allowed = _beyond_all_budgets(snapshot) - sum(self.forced.values())
         rates = {load.worker: _rate(load) for load in snapshot.workers if load.groups}
         able = [load for load in snapshot.workers if load.groups and load.memory_bytes > 0]
         if allowed <= 0 or len(able) < 2:
@@ -70,9 +94,23 @@ class ActiveDisk(LazyDisk):
         return make_spill(poorest, amount, self.chooser, snapshot.batch, reason, numbers)
 
 
+def _on_disk(snapshot: Snapshot, places: Collection[tuple[int, int]]) -> dict[Place, int]:
+    """The bytes that groups have on disk, whoever has them now."""
+    found = dict.fromkeys(places, 0)
+    for space in {space for space, _ in places}:
+        groups = [group for where, group in places if where == space]
+        for load in snapshot.workers:
+            table = load.tables.get(space)
+            if table is not None:
+                at = table.places(groups)
+                disk = zip(groups, at, table.disk_bytes[at], strict=True) if len(table) else ()
+                found |= {(space, g): int(size) for g, spot, size in disk if spot >= 0}
+    return found
+
+
 def _rate(load: WorkerLoad) -> float:
     """Results per group since the last snapshot."""
-    return load.output_rows / load.groups
+    return load.made_results / load.groups
 
 
 def _beyond_all_budgets(snapshot: Snapshot) -> float:

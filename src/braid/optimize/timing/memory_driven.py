@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryDriven:
-    """Optimize when memory nears its budget, or waiting rows have risen for a period.
+    """Optimize when memory nears its budget, or the backlog has risen for a period.
 
-    Near is `high_water` of the budget. A plan without CPU enough is seen by the rows that wait:
-    they must rise by `growth` during `period_ms`, in all of its quarters. A jump is no reason:
-    before another plan is in place it may be over, and spilling helps at once. At least
-    `interval_ms` pass between two times.
+    Near is `high_water` of the budget. A plan without CPU enough is seen by the rows that wait,
+    or that the sources have and nobody has read: they must rise by `growth` during `period_ms`,
+    in all of its quarters. A jump is no reason: before another plan is in place it may be over,
+    and spilling helps at once. At least `interval_ms` pass between two times.
     """
 
     high_water: float = 0.9
@@ -42,7 +42,7 @@ class MemoryDriven:
 
     def watched(self, load: Load) -> Mapping[str, Measure]:
         """The figures that should not rise, by name."""
-        return {"waiting rows": load.waiting_rows}
+        return {"waiting rows": load.waiting_rows, "unread rows": load.unread_rows}
 
     def decide(self, situation: Situation, /) -> tuple[Self, Decision]:
         """Optimize if memory is nearly full, or else if a figure that is watched rises."""

@@ -22,6 +22,6 @@ class RefinedMemoryDriven(MemoryDriven):
     """
 
     def watched(self, load: Load) -> Mapping[str, Measure]:
-        """Waiting rows, and the state of every inner join."""
+        """The backlog, and the state of every inner join."""
         inner = {f"rows of {name}": rows for name, rows in load.intermediate_rows.items()}
-        return {"waiting rows": load.waiting_rows, **inner}
+        return {**super().watched(load), **inner}

@@ -120,12 +120,14 @@ def _change(before: Measure | None, now: Measure) -> float:
 class Load:
     """How much there is: in states, before the joins, and between them.
 
-    `memory` and its budget are in one unit. `waiting_rows` have come and are not joined yet.
+    `memory` and its budget are in one unit. `unread_rows` are with the sources still,
+    `waiting_rows` have come and are not joined yet.
     `intermediate_rows` are those that each inner join keeps, by the join's tree as text.
     """
 
     memory: Measure = UNKNOWN
     memory_budget: float = math.inf
+    unread_rows: Measure = UNKNOWN
     waiting_rows: Measure = UNKNOWN
     intermediate_rows: Mapping[str, Measure] = field(default_factory=dict)
 
