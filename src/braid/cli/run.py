@@ -10,6 +10,7 @@ from braid import cql
 from braid.cli.spark_start import start_spark
 from braid.cli.view import RunView
 from braid.model.errors import BraidError
+from braid.model.paths import local_path
 from braid.runtime import sinks
 from braid.runtime.files import FileStream, files
 from braid.runtime.query import query as bind_query
@@ -27,8 +28,20 @@ def run(
         list[str],
         typer.Option(metavar="NAME=DIR", help="A folder of files to read; once per stream."),
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the results, as batch=N/*.parquet.")],
-    checkpoint: Annotated[Path, typer.Option(help="Folder to continue from after any stop.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            parser=local_path,
+            metavar="DIR",
+            help="Folder for the results, as batch=N/*.parquet.",
+        ),
+    ],
+    checkpoint: Annotated[
+        Path,
+        typer.Option(
+            parser=local_path, metavar="DIR", help="Folder to continue from after any stop."
+        ),
+    ],
     q: Annotated[
         str | None, typer.Option("-q", "--query", help="The query itself, in place of a file.")
     ] = None,
@@ -42,7 +55,10 @@ def run(
             help="A stream silent for so long holds nothing up.", show_default="never"
         ),
     ] = None,
-    late: Annotated[Path | None, typer.Option(help="Folder to keep late rows in.")] = None,
+    late: Annotated[
+        Path | None,
+        typer.Option(parser=local_path, metavar="DIR", help="Folder to keep late rows in."),
+    ] = None,
     files_per_batch: Annotated[int, typer.Option(help="Files of each stream in a batch.")] = 1,
     workers: Annotated[
         int | None,
@@ -153,7 +169,8 @@ def run(
     ] = "data",
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     events: Annotated[
-        Path | None, typer.Option(metavar="FILE.jsonl", help="File to append events to.")
+        Path | None,
+        typer.Option(parser=local_path, metavar="FILE.jsonl", help="File to append events to."),
     ] = None,
 ) -> None:
     """Join folders of Parquet, CSV or JSON-lines files, read in name order.

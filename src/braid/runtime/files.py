@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from braid.model.errors import BraidError
+from braid.model.paths import local_path
 from braid.runtime.faults import MEND, explain_fault
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def files(folder: str | os.PathLike[str], files_per_batch: int = 1) -> FileStrea
     """A folder of files as a stream, `files_per_batch` of them in each batch."""
     if files_per_batch < 1:
         raise BraidError(f"files per batch must be at least 1, not {files_per_batch}")
-    return FileStream(Path(folder), files_per_batch)
+    return FileStream(local_path(folder), files_per_batch)
 
 
 @dataclass(slots=True)

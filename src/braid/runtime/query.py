@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from braid.join.plan import JoinPlan, make_plan
 from braid.model.duration import parse_duration
 from braid.model.errors import BraidError, CheckpointError
 from braid.model.expression import Column
+from braid.model.paths import local_path
 from braid.plan.explain import explain
 from braid.plan.shape import shape_text, show_plans
 from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
@@ -50,6 +50,7 @@ from braid.state.resharing import reshared
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -278,7 +279,9 @@ class ContinuousQuery:
         for wish in wishes:
             course.ask(wish)
         shares = None if assign is None else parse_shares(assign, workers)
-        folder = Path(checkpoint).absolute()
+        folder = local_path(checkpoint).absolute()
+        kept_late = None if late is None else ParquetSink(late)
+        journal_file = None if events is None else local_path(events)
         opened = Checkpoint.open(folder, _identity(laid), _first_commit(laid, workers, shares))
         try:
             _check_plan(folder, opened.last_commit(), laid, given=(plan, order) != (None, None))
@@ -290,8 +293,8 @@ class ContinuousQuery:
                 memory=settings,
                 pacing=Pacing(skew_buffer),
                 sink=sink,
-                late=None if late is None else ParquetSink(late),
-                events=None if events is None else Path(events),
+                late=kept_late,
+                events=journal_file,
                 available_now=available_now,
             )
             return self._start(setup, opened)

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from braid.model.errors import BraidError, DamagedFile
+from braid.model.paths import local_path
 from braid.state.checkpoint import read_sealed, write_sealed
 from braid.state.files import PENDING, checksum, room_in, sync_folder
 
@@ -76,7 +77,7 @@ class ParquetSink(_Staging):
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         """Results go below `folder`."""
-        self.folder = Path(folder).absolute()  # executors work in other folders
+        self.folder = local_path(folder).absolute()  # executors work in other folders
         self._staging = self.folder / ".staging"  # on the same disk: a rename publishes
 
     def open(self, checkpoint: Path, checkpoint_id: str, batch: int) -> None:
