@@ -123,6 +123,15 @@ def test_a_stream_option_that_makes_no_sense_is_named(
     assert not place.checkpoint.exists()
 
 
+def test_a_column_that_the_folders_of_the_output_would_hide_is_refused(
+    place: Place, braid: Callable[..., Told]
+) -> None:
+    told = braid(*place.command(QUERY.replace("av", "__batch")))
+    assert_refused(told, place.out, "'__batch'", "another name")
+    assert not place.out.exists()
+    assert not place.checkpoint.exists()
+
+
 def test_an_empty_folder_is_named_with_the_endings_that_count(
     place: Place, braid: Callable[..., Told]
 ) -> None:
@@ -333,7 +342,7 @@ def test_a_full_disk_stops_the_run_until_there_is_room_again(
     with small_disk(disk, "32k" if where == "checkpoint" else "12k"):
         command = place.command(**{where: disk / where})
         assert_refused(braid(*command), f"no space left in {disk}", "free some space")
-        first = sorted((disk if where == "out" else tmp_path).glob("out/batch=*"))
+        first = sorted((disk if where == "out" else tmp_path).glob("out/__batch=*"))
         assert 0 < len(first) < files, "it got some way"
         assert_refused(braid(*command), f"no space left in {disk}")
         subprocess.run(["mount", "-o", "remount,size=4m", disk], check=True)
@@ -402,6 +411,6 @@ def test_an_older_checkpoint_beside_newer_output_is_refused_and_nothing_is_lost(
     assert digest(place.out) == before
 
     for batch in newer:
-        shutil.rmtree(place.out / f"batch={batch}")
+        shutil.rmtree(place.out / f"__batch={batch}")
     assert braid(*place.command()).code == 0
     assert place.results() == expected(place, files=6)

@@ -33,7 +33,7 @@ def run(
         typer.Option(
             parser=local_path,
             metavar="DIR",
-            help="Folder for the results, as batch=N/*.parquet.",
+            help="Folder for the results, as __batch=N/*.parquet.",
         ),
     ],
     checkpoint: Annotated[

@@ -60,7 +60,7 @@ class FileStream:
                 f"the folder {self.folder} does not exist", hint="check the path of the stream"
             )
         found = (p.relative_to(self.folder) for p in self.folder.rglob("*") if p.is_file())
-        visible = (p for p in found if not any(part[0] in "._" for part in p.parts))
+        visible = (p for p in found if not any(map(_is_hidden, p.parts)))
         return sorted(str(p) for p in visible if p.suffix.lower() in FORMATS)
 
     def format(self) -> str:
@@ -81,6 +81,11 @@ class FileStream:
     def path(self, name: str) -> str:
         """Where a file is."""
         return str(self.folder.absolute() / name)
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether Spark's own file source would pass a file or folder over, by its name."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def files(folder: str | os.PathLike[str], files_per_batch: int = 1) -> FileStream:

@@ -282,6 +282,7 @@ class ContinuousQuery:
         folder = local_path(checkpoint).absolute()
         kept_late = None if late is None else ParquetSink(late)
         journal_file = None if events is None else local_path(events)
+        _check_columns(laid, sink, kept_late)
         opened = Checkpoint.open(folder, _identity(laid), _first_commit(laid, workers, shares))
         try:
             _check_plan(folder, opened.last_commit(), laid, given=(plan, order) != (None, None))
@@ -425,6 +426,17 @@ def _check_apart(sink: Sink, late: ParquetSink | None) -> None:
             f"results and late rows cannot share the folder {late.folder}",
             hint="give late rows a folder of their own",
         )
+
+
+def _check_columns(plan: JoinPlan, sink: Sink, late: ParquetSink | None) -> None:
+    """Refuse columns that the names of folders would hide from readers of the output."""
+    if isinstance(sink, ParquetSink):
+        sink.check_columns(plan.result_schema.names)
+    if late is not None:
+        layouts = plan.wire.layouts.values()
+        kept = (column for layout in layouts for column in layout.columns + layout.recovered)
+        names = {column.column for column in kept if column.stream in plan.streams}
+        late.check_columns([*names, plan.wire.event_time], "stream")
 
 
 def _check_range(name: str, value: int, most: int) -> None:
