@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import fcntl
 import json
 import shutil
@@ -374,6 +375,71 @@ def test_null_keys_and_null_times_are_counted_and_not_joined(
     batches = [event for event in events if event["event"] == "batch"]
     assert sum(b["null_key_rows"] for b in batches) == nulls // 2
     assert sum(b["null_time_rows"] for b in batches) == nulls // 2
+
+
+def test_times_out_of_range_are_counted_apart_from_null_times_and_not_joined(
+    place: Place, braid: Callable[..., Told]
+) -> None:
+    last = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=(1 << 56) - 1)
+    strange = [last + dt.timedelta(microseconds=1), last.replace(year=9999), None]
+    streams = {}
+    for stream in FORMATS:
+        rows = place.rows(stream, 1)
+        for row, moment in zip(rows, strange, strict=False):
+            row["ts"] = moment
+        rows[-1]["ts"] = last  # fits, and joins with those of the other streams
+        place.write(stream, 1, rows)
+        streams[stream] = place.rows(stream, 0) + [
+            row for row in rows if row["ts"] is not None and row["ts"] <= last
+        ]
+    told = braid(*place.command(), "--events", place.folder / "events.jsonl")
+    assert told.code == 0, told
+    assert "dropped 0 late and 3 null rows, 6 with a time out of range" in told.out
+    assert place.results() == joined(streams)
+    events = map(json.loads, (place.folder / "events.jsonl").read_text().splitlines())
+    batches = [event for event in events if event["event"] == "batch"]
+    assert sum(b["out_of_range_time_rows"] for b in batches) == 6
+    assert sum(b["null_time_rows"] for b in batches) == 3
+
+
+def test_nothing_is_written_where_the_input_is_read(
+    place: Place, braid: Callable[..., Told]
+) -> None:
+    before = digest(place.folder)
+    folder = place.file("c", 0).parent
+    (place.folder / "link").symlink_to(folder)
+    for inside in (folder, folder / "results", place.folder / "link" / "results"):
+        for what, options in {
+            "output": ["--out", inside],
+            "checkpoint": ["--checkpoint", inside],
+            "late rows": ["--late", inside],
+            "events file": ["--events", inside / "events.jsonl"],
+        }.items():
+            told = braid(*place.command(), *options)
+            assert_refused(told, what, inside, "'c'", "outside of all streams' folders")
+    told = braid(*place.command(checkpoint=place.folder))
+    assert_refused(told, place.folder, "lies in the checkpoint")
+    assert digest(place.folder) == before
+
+
+def test_an_alias_cannot_lead_late_rows_out_of_their_folder(
+    place: Place, braid: Callable[..., Told]
+) -> None:
+    late, alias = place.folder / "kept" / "late", "p/../../../x"
+    rows = [*place.rows("a", 1), place.rows("a", 0)[0]]
+    place.write("a", 2, rows[-1:])
+    query = QUERY.replace("a.", f"`{alias}`.").replace(
+        "SECONDS], b", f"SECONDS] AS `{alias}`, b", 1
+    )
+    told = braid(*place.command(query), "--late", late)
+    assert told.code == 0, told
+    assert "dropped 1 late" in told.out
+    (kept,) = late.parent.parent.rglob("stream=*/*.parquet")
+    assert kept.parent.parent.parent == late
+    assert kept.parent.name == "stream=p%2F..%2F..%2F..%2Fx"
+    with duckdb.connect() as db:
+        found = db.execute(f"SELECT stream FROM '{late}/*/*/*.parquet'").fetchall()
+    assert found == [(alias,)]
 
 
 def test_the_command_itself_ends_with_a_code_and_one_error_and_can_be_repeated(

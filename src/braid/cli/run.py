@@ -220,9 +220,11 @@ def run(
         running.stop()
         raise
     done = running.progress
+    beyond = f", {done.out_of_range_rows:,} with a time out of range"
     typer.echo(
         f"{done.input_rows:,} rows in {done.batches:,} batches, {done.output_rows:,} results "
         f"in {out}; dropped {done.late_rows:,} late and {done.null_rows:,} null rows"
+        f"{beyond if done.out_of_range_rows else ''}"
     )
 
 

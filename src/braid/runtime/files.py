@@ -78,6 +78,16 @@ class FileStream:
             )
         return formats.pop()
 
+    def would_list(self, place: Path) -> bool:
+        """Whether files that come to be at a place, or below it, are listed as input.
+
+        Links to other folders are not followed when files are listed.
+        """
+        folder, place = self.folder.resolve(), place.resolve()
+        if not place.is_relative_to(folder):
+            return False
+        return not any(map(_is_hidden, place.relative_to(folder).parts))
+
     def path(self, name: str) -> str:
         """Where a file is."""
         return str(self.folder.absolute() / name)

@@ -25,7 +25,7 @@ from braid.plan.explain import explain
 from braid.plan.shape import shape_text, show_plans
 from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
 from braid.runtime.coordinator import Coordinator
-from braid.runtime.files import FileStream, FolderReader, Shelf
+from braid.runtime.files import FORMATS, FileStream, FolderReader, Shelf
 from braid.runtime.idleness import Idleness
 from braid.runtime.migration import Migration, parse_wish
 from braid.runtime.observation import Observation
@@ -283,6 +283,7 @@ class ContinuousQuery:
         kept_late = None if late is None else ParquetSink(late)
         journal_file = None if events is None else local_path(events)
         _check_columns(laid, sink, kept_late)
+        self._check_input(folder, sink, kept_late, journal_file)
         opened = Checkpoint.open(folder, _identity(laid), _first_commit(laid, workers, shares))
         try:
             _check_plan(folder, opened.last_commit(), laid, given=(plan, order) != (None, None))
@@ -302,6 +303,37 @@ class ContinuousQuery:
         except BaseException:
             opened.close()
             raise
+
+    def _check_input(
+        self, checkpoint: Path, sink: Sink, late: ParquetSink | None, events: Path | None
+    ) -> None:
+        """Refuse to write where the input is read: a later run would read its own files.
+
+        An input inside the output is no harm. One inside the checkpoint is, for files there
+        that no commit names are removed.
+        """
+        places = {"checkpoint": checkpoint}
+        if isinstance(sink, ParquetSink):
+            places["output"] = sink.folder
+        if late is not None:
+            places["folder for late rows"] = late.folder
+        if events is not None and events.suffix.lower() in FORMATS:
+            places["events file"] = events
+        for name, reader in self.readers.items():
+            stream = reader.stream
+            for what, place in places.items():
+                if stream.would_list(place):
+                    raise BraidError(
+                        f"the {what} {place} lies in {stream.folder}, which stream {name!r} "
+                        "reads: it would be read as input",
+                        hint=f"give a place for the {what} outside of all streams' folders",
+                    )
+            if stream.folder.resolve().is_relative_to(checkpoint.resolve()):
+                raise BraidError(
+                    f"stream {name!r} reads {stream.folder}, which lies in the checkpoint "
+                    f"{checkpoint}: files there may be removed",
+                    hint="give a folder for the checkpoint that has nothing else in it",
+                )
 
     def _worker_count(self, workers: int | None) -> int:
         if workers is None:

@@ -37,6 +37,7 @@ class Progress:
     input_rows: int = 0
     late_rows: int = 0
     null_rows: int = 0
+    out_of_range_rows: int = 0
     output_rows: int = 0
     state_rows: int = 0
     state_bytes: int = 0
@@ -51,6 +52,7 @@ class Progress:
             input_rows=self.input_rows + done.input_rows,
             late_rows=self.late_rows + done.late_rows,
             null_rows=self.null_rows + done.null_key_rows + done.null_time_rows,
+            out_of_range_rows=self.out_of_range_rows + done.out_of_range_time_rows,
             output_rows=self.output_rows + done.output_rows,
             state_rows=done.state_rows,
             state_bytes=done.state_bytes,
