@@ -66,7 +66,7 @@ def stopped() -> Iterator[Path]:
         for number in range(BATCHES):
             engine.batch(arriving(number))
         sink = ParquetSink(folder / "out")
-        sink.open(engine.checkpoint.folder, engine.checkpoint.id, engine.commit.batch)
+        sink.open(engine.checkpoint.folder, engine.checkpoint.id, engine.commit.batch, "")
         staged = sink.stage(engine.commit.batch)
         shutil.copytree(folder / "results" / str(engine.commit.batch), staged)
         position = NameList.open(engine.checkpoint.names, None).append({"a": ["0.csv"]})
@@ -85,7 +85,7 @@ def start(folder: Path) -> None:
         commit = checkpoint.last_commit()
         NameList.open(checkpoint.names, commit.position)
         sink = ParquetSink(folder / "out")
-        sink.open(checkpoint.folder, checkpoint.id, commit.batch)
+        sink.open(checkpoint.folder, checkpoint.id, commit.batch, commit.staged)
         Coordinator(
             checkpoint=checkpoint,
             commit=commit,

@@ -252,6 +252,14 @@ def test_a_damaged_checkpoint_is_named_and_mending_it_is_a_cure(
     assert braid(*finished.command()).code == 0
 
 
+def test_a_mistyped_output_of_a_checkpoint_is_refused_with_both_names(
+    finished: Place, tmp_path: Path, braid: Callable[..., Told]
+) -> None:
+    typo = tmp_path / "uot"
+    assert_refused(braid(*finished.command(out=typo)), finished.out, typo, "copy that file")
+    assert not typo.exists()
+
+
 def test_the_results_of_another_checkpoint_are_left_alone(
     finished: Place, place: Place, braid: Callable[..., Told]
 ) -> None:
@@ -426,11 +434,9 @@ def test_an_alias_cannot_lead_late_rows_out_of_their_folder(
     place: Place, braid: Callable[..., Told]
 ) -> None:
     late, alias = place.folder / "kept" / "late", "p/../../../x"
-    rows = [*place.rows("a", 1), place.rows("a", 0)[0]]
-    place.write("a", 2, rows[-1:])
-    query = QUERY.replace("a.", f"`{alias}`.").replace(
-        "SECONDS], b", f"SECONDS] AS `{alias}`, b", 1
-    )
+    place.write("a", 2, place.rows("a", 0)[:1])  # older than the file before it
+    query = QUERY.replace("a.", f"`{alias}`.")
+    query = query.replace("SECONDS], b", f"SECONDS] AS `{alias}`, b", 1)
     told = braid(*place.command(query), "--late", late)
     assert told.code == 0, told
     assert "dropped 1 late" in told.out

@@ -348,9 +348,9 @@ class ContinuousQuery:
         commit = reshared(resumed, [state.space for state in plan.rounds.states], workers)
         names = NameList.open(checkpoint.names, commit.position) if self.readers else None
         _check_apart(setup.sink, setup.late)
-        for place in (setup.sink, setup.late):
-            if place is not None:
-                place.open(checkpoint.folder, checkpoint.id, last.batch)
+        setup.sink.open(checkpoint.folder, checkpoint.id, last.batch, last.staged)
+        if setup.late is not None:
+            setup.late.open(checkpoint.folder, checkpoint.id, last.batch, last.late_staged)
         journal = Journal(setup.events)
         reclaim_memory(checkpoint.folder)
         incarnation = f"{checkpoint.id}-{uuid.uuid4().hex[:8]}"

@@ -32,16 +32,19 @@ if TYPE_CHECKING:
 BATCH = "__batch"
 """Folders are called after this and a batch's number; readers take it for a column."""
 
+_STAGING = ".staging"  # inside the output
 _OLD_BATCH = "batch"  # in outputs that were begun when folders had no other name
 
 
 class Sink(Protocol):
     """Takes results, batch by batch."""
 
-    def open(self, checkpoint: Path, checkpoint_id: str, batch: int) -> None:
+    def open(self, checkpoint: Path, checkpoint_id: str, batch: int, staged: str) -> None:
         """Get ready for a run on this checkpoint, whose last batch is `batch`.
 
-        Refuse a place that is another's, or that has results of later batches.
+        That one's results were `staged` there, by this sink or another; nowhere, if it had no
+        batch yet. Refuse a place that is another's, or that has results of later batches, or
+        that has none of the earlier ones, if they are in another such place.
         """
 
     def stage(self, batch: int) -> Path:
@@ -87,7 +90,7 @@ class ParquetSink(_Staging):
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         """Results go below `folder`."""
         self.folder = local_path(folder).absolute()  # executors work in other folders
-        self._staging = self.folder / ".staging"  # on the same disk: a rename publishes
+        self._staging = self.folder / _STAGING  # on the same disk: a rename publishes
         self._marker = self.folder / ".braid.json"
         self._column = BATCH
 
@@ -106,7 +109,7 @@ class ParquetSink(_Staging):
                     hint=f"give the column another name, such as {column.strip('_')}_2",
                 )
 
-    def open(self, checkpoint: Path, checkpoint_id: str, batch: int) -> None:
+    def open(self, checkpoint: Path, checkpoint_id: str, batch: int, staged: str) -> None:
         """Make the folder ours."""
         if self.folder.exists() and not self.folder.is_dir():
             raise BraidError(
@@ -116,6 +119,7 @@ class ParquetSink(_Staging):
         owner = self._read_marker()
         if owner is None:
             self._refuse_strangers()
+            self._refuse_another(checkpoint, Path(staged))
             with room_in(self.folder):
                 self._staging.mkdir(parents=True, exist_ok=True)
             write_sealed(self._marker, {"checkpoint": checkpoint_id, "folders": self._column})
@@ -153,6 +157,20 @@ class ParquetSink(_Staging):
                 f"{checkpoint} ends with batch {batch}: it is an older copy",
                 hint="restore the newest copy of the checkpoint; or move the folders after "
                 f"{self._column}={batch} away, for the run makes their results again",
+            )
+
+    def _refuse_another(self, checkpoint: Path, staged: Path) -> None:
+        """Refuse to go on in a new folder, for the results so far would stay in the old one.
+
+        A folder that was moved has brought its marker along.
+        """
+        before = staged.parent.parent
+        if staged.parent.name == _STAGING and before != self.folder:
+            raise BraidError(
+                f"the checkpoint {checkpoint} has its output in {before}, not in {self.folder}",
+                hint=f"go on with {before}; if it has moved, its file {self._marker.name} "
+                f"belongs to it; to go on in {self.folder} without the results so far, copy "
+                "that file there",
             )
 
     def _batches(self) -> Iterator[int]:
@@ -196,7 +214,7 @@ class ParquetSink(_Staging):
 class _StagedInCheckpoint(_Staging):
     """What sinks have in common that keep no files of their own."""
 
-    def open(self, checkpoint: Path, checkpoint_id: str, batch: int) -> None:
+    def open(self, checkpoint: Path, checkpoint_id: str, batch: int, staged: str) -> None:
         """Stage results beside the checkpoint."""
         self._staging = checkpoint / "results"
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
@@ -23,9 +24,11 @@ NO_SPARK = cast("Any", None)
 SCHEMA = pa.schema([("v", pa.int64())])
 
 
-def opened(folder: Path, owner: str = "me", batch: int = -1) -> ParquetSink:
+def opened(
+    folder: Path, owner: str = "me", batch: int = -1, staged: Path | str = ""
+) -> ParquetSink:
     sink = ParquetSink(folder)
-    sink.open(folder / "unused", owner, batch)
+    sink.open(folder / "unused", owner, batch, str(staged))
     return sink
 
 
@@ -179,6 +182,37 @@ def test_the_results_of_another_checkpoint_are_left_alone(tmp_path: Path) -> Non
     assert "new folder" in str(caught.value.hint)
 
 
+def test_a_new_folder_is_refused_while_the_results_so_far_are_in_another(
+    tmp_path: Path,
+) -> None:
+    before = opened(tmp_path / "old")
+    staged = before.stage(0)
+    parts = [written(staged, "a.parquet", 1)]
+    opened(tmp_path / "old", batch=0, staged=staged)
+    with pytest.raises(BraidError, match="has its output in") as caught:
+        opened(tmp_path / "new", batch=0, staged=staged)
+    for name in ("old", "new"):
+        assert str(tmp_path / name) in caught.value.message
+    assert not (tmp_path / "new").exists()
+
+    (tmp_path / "old").rename(tmp_path / "new")
+    moved = opened(tmp_path / "new", batch=0, staged=staged)
+    moved.publish(NO_SPARK, 0, staged, parts)
+    assert published(tmp_path / "new") == {"__batch=0/a.parquet": [1]}
+
+    (tmp_path / "third").mkdir()
+    shutil.copy(tmp_path / "new" / ".braid.json", tmp_path / "third")
+    opened(tmp_path / "third", batch=0, staged=staged)
+
+
+def test_results_of_another_kind_of_sink_do_not_bind_the_next(tmp_path: Path) -> None:
+    memory = MemorySink()
+    memory.open(tmp_path / "checkpoint", "me", -1, "")
+    staged = memory.stage(0)
+    opened(tmp_path / "out", batch=0, staged=staged)
+    memory.open(tmp_path / "checkpoint", "me", 1, str(opened(tmp_path / "out").stage(1)))
+
+
 @pytest.mark.parametrize("name", ["__batch=0", "batch=0"])
 def test_batches_of_a_run_that_nobody_knows_are_left_alone(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
@@ -214,7 +248,9 @@ def test_results_staged_on_another_disk_by_an_earlier_run_are_brought_over(
         before = opened(tmp_path / "old")
         staged = before.stage(4)
         parts = [written(staged, "a.parquet", 1)]
-        sink = opened(tmp_path / "new")
+        (tmp_path / "new").mkdir()
+        shutil.copy(tmp_path / "old" / ".braid.json", tmp_path / "new")
+        sink = opened(tmp_path / "new", batch=4, staged=staged)
         for _ in range(2):
             sink.publish(NO_SPARK, 4, staged, parts)
         assert published(tmp_path / "new") == {"__batch=4/a.parquet": [1]}
@@ -231,7 +267,7 @@ def test_a_disk_too_full_for_results_is_an_error_that_names_it(tmp_path: Path) -
 
 def test_results_in_memory_are_those_of_all_batches_in_order(tmp_path: Path) -> None:
     sink = MemorySink()
-    sink.open(tmp_path, "me", -1)
+    sink.open(tmp_path, "me", -1, "")
     for batch in (0, 1):
         staged = sink.stage(batch)
         sink.publish(NO_SPARK, batch, staged, [written(staged, "a.parquet", batch, 5)])
