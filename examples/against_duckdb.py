@@ -92,7 +92,7 @@ def compare(db: duckdb.DuckDBPyConnection, question: str, out: Path) -> tuple[st
     db.execute(f"CREATE TEMP TABLE expected AS {question}")
     db.execute(
         "CREATE TEMP TABLE found AS "
-        f"FROM read_parquet('{out}/batch=*/*.parquet', hive_partitioning = false)"
+        f"FROM read_parquet('{out}/__batch=*/*.parquet', hive_partitioning = false)"
     )
     expected, found = (_columns(db, table) for table in ("expected", "found"))
     if sorted(expected) != sorted(found):

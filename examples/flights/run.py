@@ -18,7 +18,7 @@ from examples.flights.tables import write_streams
 
 ANSWER = """
 SELECT maker, count(*), round(avg(age)), avg(dep_delay), avg((dep_delay > 60)::INT)
-FROM '{out}/batch=*/*.parquet' GROUP BY maker HAVING count(*) >= 100 ORDER BY 2 DESC
+FROM '{out}/__batch=*/*.parquet' GROUP BY maker HAVING count(*) >= 100 ORDER BY 2 DESC
 """
 
 

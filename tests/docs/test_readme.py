@@ -36,7 +36,7 @@ def test_the_examples_of_the_readme_run_and_agree_with_duckdb(tmp_path: Path) ->
     assert "plan ((a b) c)" in said[4]
     assert (tmp_path / "plan.svg").stat().st_size
     with duckdb.connect() as db:
-        pairs = db.execute(f"SELECT count(*) FROM '{tmp_path}/pairs/batch=*/*.parquet'")
+        pairs = db.execute(f"SELECT count(*) FROM '{tmp_path}/pairs/__batch=*/*.parquet'")
         assert (
             pairs.fetchall()
             == db.execute(

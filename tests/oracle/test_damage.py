@@ -66,7 +66,7 @@ def stopped() -> Iterator[Path]:
         for number in range(BATCHES):
             engine.batch(arriving(number))
         sink = ParquetSink(folder / "out")
-        sink.open(engine.checkpoint.folder, engine.checkpoint.id, engine.commit.batch)
+        sink.open(engine.checkpoint.folder, engine.checkpoint.id, engine.commit.batch, "")
         staged = sink.stage(engine.commit.batch)
         shutil.copytree(folder / "results" / str(engine.commit.batch), staged)
         position = NameList.open(engine.checkpoint.names, None).append({"a": ["0.csv"]})
@@ -85,7 +85,7 @@ def start(folder: Path) -> None:
         commit = checkpoint.last_commit()
         NameList.open(checkpoint.names, commit.position)
         sink = ParquetSink(folder / "out")
-        sink.open(checkpoint.folder, checkpoint.id, commit.batch)
+        sink.open(checkpoint.folder, checkpoint.id, commit.batch, commit.staged)
         Coordinator(
             checkpoint=checkpoint,
             commit=commit,
@@ -188,10 +188,10 @@ def test_an_empty_log_file_is_found_before_any_result_shows(stopped: Path) -> No
 def test_undamaged_files_start_and_show_the_results_that_were_promised(stopped: Path) -> None:
     with copied(stopped) as folder:
         start(folder)
-        (shown,) = folder.glob("out/batch=*")
-        assert shown.name == f"batch={BATCHES - 1}"
+        (shown,) = folder.glob("out/__batch=*")
+        assert shown.name == f"__batch={BATCHES - 1}"
         start(folder)
-        assert list(folder.glob("out/batch=*")) == [shown]
+        assert list(folder.glob("out/__batch=*")) == [shown]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -203,7 +203,7 @@ def test_restoring_a_damaged_file_from_a_copy_is_a_cure(stopped: Path, kind: str
         assert_refused(folder, path)
         rewrite(path, good)
         start(folder)
-        assert len(list(folder.glob("out/batch=*"))) == 1
+        assert len(list(folder.glob("out/__batch=*"))) == 1
 
 
 @settings(LAW, max_examples=12)
@@ -241,4 +241,4 @@ def assert_refused(folder: Path, path: Path) -> None:
     assert str(path) in caught.value.message
     assert "restore" in str(caught.value.hint)
     assert digest(folder) == before
-    assert not list(folder.glob("out/batch=*"))
+    assert not list(folder.glob("out/__batch=*"))

@@ -137,10 +137,10 @@ class Place:
         return ["run", *given, "--out", out, "--checkpoint", checkpoint]
 
     def batches(self) -> list[int]:
-        return sorted(int(path.name.partition("=")[2]) for path in self.out.glob("batch=*"))
+        return sorted(int(path.name.partition("=")[2]) for path in self.out.glob("__batch=*"))
 
     def results(self) -> Counter[tuple[Any, ...]]:
-        parts = [pq.read_table(path) for path in self.out.glob("batch=*/*.parquet")]
+        parts = [pq.read_table(path) for path in self.out.glob("__batch=*/*.parquet")]
         rows = pa.concat_tables(parts).to_pylist()
         return Counter(tuple(row.values()) for row in rows)
 

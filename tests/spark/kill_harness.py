@@ -309,7 +309,7 @@ def wait_until(holds: Callable[[], bool], what: str) -> None:
 
 
 def _batches(folder: Path) -> list[tuple[int, Path]]:
-    return sorted((int(path.name[6:]), path) for path in folder.glob("batch=*"))
+    return sorted((int(path.name.partition("=")[2]), path) for path in folder.glob("__batch=*"))
 
 
 def _rows_in(folder: Path, columns: list[str] | None = None) -> Counter[tuple[Any, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import fcntl
 import json
 import shutil
@@ -120,6 +121,15 @@ def test_a_stream_option_that_makes_no_sense_is_named(
     place: Place, braid: Callable[..., Told], option: str, words: list[str]
 ) -> None:
     assert_refused(braid(*place.command(), "--stream", option), *words)
+    assert not place.checkpoint.exists()
+
+
+def test_a_column_that_the_folders_of_the_output_would_hide_is_refused(
+    place: Place, braid: Callable[..., Told]
+) -> None:
+    told = braid(*place.command(QUERY.replace("av", "__batch")))
+    assert_refused(told, place.out, "'__batch'", "another name")
+    assert not place.out.exists()
     assert not place.checkpoint.exists()
 
 
@@ -242,6 +252,14 @@ def test_a_damaged_checkpoint_is_named_and_mending_it_is_a_cure(
     assert braid(*finished.command()).code == 0
 
 
+def test_a_mistyped_output_of_a_checkpoint_is_refused_with_both_names(
+    finished: Place, tmp_path: Path, braid: Callable[..., Told]
+) -> None:
+    typo = tmp_path / "uot"
+    assert_refused(braid(*finished.command(out=typo)), finished.out, typo, "copy that file")
+    assert not typo.exists()
+
+
 def test_the_results_of_another_checkpoint_are_left_alone(
     finished: Place, place: Place, braid: Callable[..., Told]
 ) -> None:
@@ -333,7 +351,7 @@ def test_a_full_disk_stops_the_run_until_there_is_room_again(
     with small_disk(disk, "32k" if where == "checkpoint" else "12k"):
         command = place.command(**{where: disk / where})
         assert_refused(braid(*command), f"no space left in {disk}", "free some space")
-        first = sorted((disk if where == "out" else tmp_path).glob("out/batch=*"))
+        first = sorted((disk if where == "out" else tmp_path).glob("out/__batch=*"))
         assert 0 < len(first) < files, "it got some way"
         assert_refused(braid(*command), f"no space left in {disk}")
         subprocess.run(["mount", "-o", "remount,size=4m", disk], check=True)
@@ -365,6 +383,69 @@ def test_null_keys_and_null_times_are_counted_and_not_joined(
     batches = [event for event in events if event["event"] == "batch"]
     assert sum(b["null_key_rows"] for b in batches) == nulls // 2
     assert sum(b["null_time_rows"] for b in batches) == nulls // 2
+
+
+def test_times_out_of_range_are_counted_apart_from_null_times_and_not_joined(
+    place: Place, braid: Callable[..., Told]
+) -> None:
+    last = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=(1 << 56) - 1)
+    strange = [last + dt.timedelta(microseconds=1), last.replace(year=9999), None]
+    streams = {}
+    for stream in FORMATS:
+        rows = place.rows(stream, 1)
+        for row, moment in zip(rows, strange, strict=False):
+            row["ts"] = moment
+        rows[-1]["ts"] = last  # fits, and joins with those of the other streams
+        place.write(stream, 1, rows)
+        streams[stream] = place.rows(stream, 0) + [
+            row for row in rows if row["ts"] is not None and row["ts"] <= last
+        ]
+    told = braid(*place.command(), "--events", place.folder / "events.jsonl")
+    assert told.code == 0, told
+    assert "dropped 0 late and 3 null rows, 6 with a time out of range" in told.out
+    assert place.results() == joined(streams)
+    events = map(json.loads, (place.folder / "events.jsonl").read_text().splitlines())
+    batches = [event for event in events if event["event"] == "batch"]
+    assert sum(b["out_of_range_time_rows"] for b in batches) == 6
+    assert sum(b["null_time_rows"] for b in batches) == 3
+
+
+def test_nothing_is_written_where_the_input_is_read(
+    place: Place, braid: Callable[..., Told]
+) -> None:
+    before = digest(place.folder)
+    folder = place.file("c", 0).parent
+    (place.folder / "link").symlink_to(folder)
+    for inside in (folder, folder / "results", place.folder / "link" / "results"):
+        for what, options in {
+            "output": ["--out", inside],
+            "checkpoint": ["--checkpoint", inside],
+            "late rows": ["--late", inside],
+            "events file": ["--events", inside / "events.jsonl"],
+        }.items():
+            told = braid(*place.command(), *options)
+            assert_refused(told, what, inside, "'c'", "outside of all streams' folders")
+    told = braid(*place.command(checkpoint=place.folder))
+    assert_refused(told, place.folder, "lies in the checkpoint")
+    assert digest(place.folder) == before
+
+
+def test_an_alias_cannot_lead_late_rows_out_of_their_folder(
+    place: Place, braid: Callable[..., Told]
+) -> None:
+    late, alias = place.folder / "kept" / "late", "p/../../../x"
+    place.write("a", 2, place.rows("a", 0)[:1])  # older than the file before it
+    query = QUERY.replace("a.", f"`{alias}`.")
+    query = query.replace("SECONDS], b", f"SECONDS] AS `{alias}`, b", 1)
+    told = braid(*place.command(query), "--late", late)
+    assert told.code == 0, told
+    assert "dropped 1 late" in told.out
+    (kept,) = late.parent.parent.rglob("stream=*/*.parquet")
+    assert kept.parent.parent.parent == late
+    assert kept.parent.name == "stream=p%2F..%2F..%2F..%2Fx"
+    with duckdb.connect() as db:
+        found = db.execute(f"SELECT stream FROM '{late}/*/*/*.parquet'").fetchall()
+    assert found == [(alias,)]
 
 
 def test_the_command_itself_ends_with_a_code_and_one_error_and_can_be_repeated(
@@ -402,6 +483,6 @@ def test_an_older_checkpoint_beside_newer_output_is_refused_and_nothing_is_lost(
     assert digest(place.out) == before
 
     for batch in newer:
-        shutil.rmtree(place.out / f"batch={batch}")
+        shutil.rmtree(place.out / f"__batch={batch}")
     assert braid(*place.command()).code == 0
     assert place.results() == expected(place, files=6)

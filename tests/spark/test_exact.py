@@ -323,7 +323,7 @@ class Road:
 def published(out: Path) -> Counter[tuple[Any, ...]]:
     """All rows of a folder of results."""
     results: Counter[tuple[Any, ...]] = Counter()
-    for path in sorted(out.glob("batch=*/*.parquet")):
+    for path in sorted(out.glob("__batch=*/*.parquet")):
         results.update(counted(pq.ParquetFile(path).read()))
     return results
 

@@ -204,14 +204,14 @@ def test_an_engine_that_commits_before_it_logs_is_found_out(tmp_path):
 def test_a_lost_or_doubled_or_half_published_batch_is_found_out(tmp_path, workload):
     job = Job(tmp_path / "job", 5, workload, batches=4, rows=200)
     for number, rows in job.expected.items():
-        folder = job.out / f"batch={number}"
+        folder = job.out / f"__batch={number}"
         folder.mkdir(parents=True)
         values = [list(row) for row in rows.elements()]
         columns = {name: [r[n] for r in values] for n, name in enumerate(workload.columns)}
         pq.write_table(pa.table(columns), folder / "part-0.parquet")
     job.check_published_is_whole()
     last = max(job.expected)
-    part = job.out / f"batch={last}" / "part-0.parquet"
+    part = job.out / f"__batch={last}" / "part-0.parquet"
     whole = pq.read_table(part)
     pq.write_table(whole.slice(1), part)
     with pytest.raises(AssertionError, match=f"batch {last} lacks 1 results"):

@@ -91,7 +91,7 @@ class Place:
         return run.events()
 
     def published(self) -> Counter[tuple[Any, ...]]:
-        paths = (self.folder / "out").glob("batch=*/*.parquet")
+        paths = (self.folder / "out").glob("__batch=*/*.parquet")
         return sum((counted(pq.ParquetFile(path).read()) for path in paths), Counter())
 
     def check(self) -> None:

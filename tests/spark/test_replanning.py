@@ -94,7 +94,7 @@ def run_rightly(
         **options,
     )
     run.await_termination()
-    paths = (folder / "out").glob("batch=*/*.parquet")
+    paths = (folder / "out").glob("__batch=*/*.parquet")
     found = sum((counted(pq.ParquetFile(path).read()) for path in paths), Counter())
     whole = {name: pa.concat_tables(tables) for name, tables in rows.items()}
     schemas = {name: table.schema for name, table in whole.items()}

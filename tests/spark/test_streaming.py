@@ -150,10 +150,14 @@ def test_a_rate_stream_joins_itself_once_per_row_through_stops(spark, tmp_path):
         )
         wait_until(lambda run=run: run.progress.output_rows > 0, run)
         run.stop()
-    batches = sorted(int(path.name.removeprefix("batch=")) for path in out.glob("batch=*"))
+    batches = sorted(int(path.name.removeprefix("__batch=")) for path in out.glob("__batch=*"))
     assert batches == list(range(len(batches)))
     found = [
-        row for path in out.glob("batch=*/*.parquet") for row in pq.read_table(path).to_pylist()
+        row
+        for path in out.glob("__batch=*/*.parquet")
+        for row in pq.read_table(path).to_pylist()
+        for path in out.glob("__batch=*/*.parquet")
+        for row in pq.read_table(path).to_pylist()
     ]
     assert sorted(row["v"] for row in found) == list(range(len(found)))
     assert all(row["v"] == row["w"] for row in found)
@@ -260,9 +264,9 @@ def test_late_rows_are_counted_and_kept(spark, tmp_path, a, b, frames_or_folders
         for row in [pq.ParquetFile(path).read().select(["k", "ts", "v"]).to_pylist()]
     }
     moment = EPOCH + dt.timedelta(seconds=94.999)
-    assert kept["batch=1/stream=a"] == [{"k": 1, "ts": moment, "v": 11}]
-    assert {row["v"] for row in kept["batch=1/stream=b"]} == {21, 22}
-    assert kept.keys() == {"batch=1/stream=a", "batch=1/stream=b"}
+    assert kept["__batch=1/stream=a"] == [{"k": 1, "ts": moment, "v": 11}]
+    assert {row["v"] for row in kept["__batch=1/stream=b"]} == {21, 22}
+    assert kept.keys() == {"__batch=1/stream=a", "__batch=1/stream=b"}
 
 
 def state_rows_with_one_stream_idle(
@@ -415,7 +419,7 @@ class Frames:
         )
 
     def published(self) -> Counter[tuple[Any, ...]]:
-        paths = self.out.glob("batch=*/*.parquet")
+        paths = self.out.glob("__batch=*/*.parquet")
         return sum((counted(pq.ParquetFile(path).read()) for path in paths), Counter())
 
     def due(self, batches: int) -> Counter[tuple[Any, ...]]:

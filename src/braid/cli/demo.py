@@ -88,7 +88,7 @@ def _digest(rows: str) -> str:
 
 def _our_rows(out: Path) -> str:
     columns = "offerCurrency, offer, broker1, price1, broker2, price2, broker3, price3"
-    return f"SELECT {columns} FROM '{out}/batch=*/*.parquet'"
+    return f"SELECT {columns} FROM '{out}/__batch=*/*.parquet'"
 
 
 def _their_rows(folder: Path) -> str:

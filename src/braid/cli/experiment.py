@@ -13,6 +13,7 @@ from braid.experiment import EXPERIMENTS, STUDIES, Experiment, Study, perform
 from braid.experiment.picture import draw_outcomes
 from braid.experiment.setup import Rows
 from braid.model.checks import require_known
+from braid.model.paths import local_path
 
 
 def experiment(
@@ -21,9 +22,12 @@ def experiment(
         typer.Argument(help="Which one; all of them, if left out.", show_default=False),
     ] = None,
     *,
-    out: Annotated[Path, typer.Option(help="Folder for the picture and the table.")] = Path(
-        "experiments"
-    ),
+    out: Annotated[
+        Path,
+        typer.Option(
+            parser=local_path, metavar="DIR", help="Folder for the picture and the table."
+        ),
+    ] = Path("experiments"),
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     names: Annotated[bool, typer.Option("--list", help="Only say which there are.")] = False,
 ) -> None:

@@ -13,6 +13,7 @@ import typer
 
 from braid.model.duration import parse_duration
 from braid.model.errors import BraidError
+from braid.model.paths import local_path
 from braid.workload import (
     FORMATS,
     PartitionSpec,
@@ -32,7 +33,12 @@ generate = typer.Typer(invoke_without_command=True, no_args_is_help=True)
 def generate_streams(
     context: typer.Context,
     out: Annotated[
-        Path | None, typer.Option(help="Folder to write to; each stream gets its own.")
+        Path | None,
+        typer.Option(
+            parser=local_path,
+            metavar="DIR",
+            help="Folder to write to; each stream gets its own.",
+        ),
     ] = None,
     streams: Annotated[
         str | None,
@@ -106,7 +112,14 @@ def generate_streams(
 
 @generate.command("nexmark")
 def generate_nexmark(
-    out: Annotated[Path, typer.Option(help="Folder for the folders person, auction, bid.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            parser=local_path,
+            metavar="DIR",
+            help="Folder for the folders person, auction, bid.",
+        ),
+    ],
     rate: Annotated[int, typer.Option(help="Events per second of all three.")] = 10_000,
     seconds: Annotated[float, typer.Option(help="Length of the streams.")] = 60.0,
     file_seconds: Annotated[float, typer.Option(help="Seconds of a stream per file.")] = 5.0,

@@ -10,6 +10,7 @@ from braid import cql
 from braid.cli.spark_start import start_spark
 from braid.cli.view import RunView
 from braid.model.errors import BraidError
+from braid.model.paths import local_path
 from braid.runtime import sinks
 from braid.runtime.files import FileStream, files
 from braid.runtime.query import query as bind_query
@@ -27,8 +28,20 @@ def run(
         list[str],
         typer.Option(metavar="NAME=DIR", help="A folder of files to read; once per stream."),
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the results, as batch=N/*.parquet.")],
-    checkpoint: Annotated[Path, typer.Option(help="Folder to continue from after any stop.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            parser=local_path,
+            metavar="DIR",
+            help="Folder for the results, as __batch=N/*.parquet.",
+        ),
+    ],
+    checkpoint: Annotated[
+        Path,
+        typer.Option(
+            parser=local_path, metavar="DIR", help="Folder to continue from after any stop."
+        ),
+    ],
     q: Annotated[
         str | None, typer.Option("-q", "--query", help="The query itself, in place of a file.")
     ] = None,
@@ -43,7 +56,12 @@ def run(
         ),
     ] = None,
     late: Annotated[
-        Path | None, typer.Option(help="Folder to keep late rows in, and those too far ahead.")
+        Path | None,
+        typer.Option(
+            parser=local_path,
+            metavar="DIR",
+            help="Folder to keep late rows in, and those too far ahead.",
+        ),
     ] = None,
     max_ahead: Annotated[
         str | None,
@@ -168,7 +186,8 @@ def run(
     ] = "data",
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     events: Annotated[
-        Path | None, typer.Option(metavar="FILE.jsonl", help="File to append events to.")
+        Path | None,
+        typer.Option(parser=local_path, metavar="FILE.jsonl", help="File to append events to."),
     ] = None,
 ) -> None:
     """Join folders of Parquet, CSV or JSON-lines files, read in name order.
@@ -222,10 +241,14 @@ def run(
         running.stop()
         raise
     done = running.progress
-    ahead = f", and {done.ahead_rows:,} too far ahead" if done.ahead_rows else ""
+    others = {
+        "with a time out of range": done.out_of_range_rows,
+        "too far ahead": done.ahead_rows,
+    }
     typer.echo(
         f"{done.input_rows:,} rows in {done.batches:,} batches, {done.output_rows:,} results "
-        f"in {out}; dropped {done.late_rows:,} late and {done.null_rows:,} null rows{ahead}"
+        f"in {out}; dropped {done.late_rows:,} late and {done.null_rows:,} null rows"
+        + "".join(f", {rows:,} {why}" for why, rows in others.items() if rows)
     )
 
 

@@ -84,10 +84,9 @@ class RunView:
         self._console.print(line, soft_wrap=True, markup=False, emoji=False)
 
     def _line(self, done: BatchDone) -> str:
-        dropped = done.late_rows + done.ahead_rows + done.null_key_rows + done.null_time_rows
         return (
             f"batch {done.batch}: {done.input_rows:,} rows, {done.output_rows:,} results, "
-            f"{dropped:,} dropped, state {done.state_rows:,} rows "
+            f"{done.dropped_rows:,} dropped, state {done.state_rows:,} rows "
             f"({bytes_text(done.state_bytes)}), watermark {done.watermark or '-'}, "
             f"{done.elapsed_ms:,} ms"
         )

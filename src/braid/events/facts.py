@@ -105,7 +105,10 @@ class PairSelectivity:
 
 @dataclass(frozen=True, slots=True)
 class BatchDone:
-    """A batch was committed and its results published."""
+    """A batch was committed and its results published.
+
+    An `out_of_range_time` is one from June 4253 on, or as long before 1970.
+    """
 
     name: ClassVar = "batch"
     batch: int
@@ -118,10 +121,17 @@ class BatchDone:
     elapsed_ms: int
     watermark: str | None
     workers: tuple[WorkerShare, ...]
+    out_of_range_time_rows: int = 0
     states: tuple[StateSize, ...] = ()
     probes: tuple[ProbeCount, ...] = ()
     rates: tuple[StreamRate, ...] = ()
     selectivities: tuple[PairSelectivity, ...] = ()
+
+    @property
+    def dropped_rows(self) -> int:
+        """Rows that came too late or from too far ahead, or can never join."""
+        nulls = self.null_key_rows + self.null_time_rows
+        return self.late_rows + self.ahead_rows + nulls + self.out_of_range_time_rows
 
     @property
     def state_rows(self) -> int:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from braid.join.wire import NULL_KEY, NULL_TIME, REPORT, TAG_BITS, TAGS, Layout
+from braid.join.wire import (
+    NULL_KEY,
+    NULL_TIME,
+    OUT_OF_RANGE,
+    REPORT,
+    TAG_BITS,
+    TAGS,
+    Layout,
+)
 from braid.state.order import sort_order
 
 if TYPE_CHECKING:
@@ -34,6 +42,7 @@ class Arrivals:
     input_rows: int
     null_key_rows: int
     null_time_rows: int
+    out_of_range_time_rows: int
     reports: tuple[str, ...]
 
     @property
@@ -108,6 +117,7 @@ def receive(
             input_rows += int(counts[tag])
             if len(place):
                 newest[port.stream] = newer(newest[port.stream], int(times[place].max()))
+    out_of_range = np.count_nonzero(packed == OUT_OF_RANGE) if counts[NULL_TIME] else 0
     return Arrivals(
         rows=tuple(rows),
         late={stream: pa.concat_batches(parts) for stream, parts in late.items()},
@@ -115,7 +125,8 @@ def receive(
         newest_us=tuple(newest),
         input_rows=input_rows,
         null_key_rows=int(counts[NULL_KEY]),
-        null_time_rows=int(counts[NULL_TIME]),
+        null_time_rows=int(counts[NULL_TIME] - out_of_range),
+        out_of_range_time_rows=int(out_of_range),
         reports=_reports(table) if counts[REPORT] else (),
     )
 

@@ -21,6 +21,7 @@ _PLAIN_FIELDS = (
     "input_rows",
     "null_key_rows",
     "null_time_rows",
+    "out_of_range_time_rows",
     "late_rows",
     "ahead_rows",
     "joined_rows",
@@ -73,6 +74,7 @@ class Report:
     edges: tuple[Edge, ...]
     busy_ms: int
     rebuilt_runs: int
+    out_of_range_time_rows: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """The report as a JSON object."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -23,6 +25,33 @@ if TYPE_CHECKING:
 
     from braid.join.plan import JoinPlan
     from braid.join.wire import Layout
+
+
+_ESCAPED = re.compile(r"""["#%'*/:=?\\{}\[\]^\x00-\x1f\x7f\ud800-\udfff]""")
+_LONGEST_NAME = 200  # bytes; file systems allow 255, and some encrypt names into longer ones
+
+
+def stream_folder(alias: str) -> str:
+    """The folder of a stream's late rows, with a name for each alias that no other one has.
+
+    Characters are escaped as in the partition folders of Hive and Spark, so that readers get
+    the alias back. A name too long for a file system is cut, and a digest of the whole put
+    behind it; no escaped name has such an end.
+
+    >>> stream_folder("orders"), stream_folder("p/../x")
+    ('stream=orders', 'stream=p%2F..%2Fx')
+    """
+    name = _ESCAPED.sub(
+        lambda found: "".join(f"%{byte:02X}" for byte in _utf8(found[0])), alias
+    )
+    if len(name.encode()) > _LONGEST_NAME:
+        start = name.encode()[:_LONGEST_NAME].decode(errors="ignore")
+        name = f"{start}%~{sha256(_utf8(alias)).hexdigest()[:32]}"
+    return f"stream={name}"
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")
 
 
 @dataclass(slots=True)

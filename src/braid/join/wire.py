@@ -40,7 +40,10 @@ NULL_KEY, NULL_TIME, REPORT = TAGS - 2, TAGS - 1, TAGS
 """Tags of rows that come by no port: those that cannot join, and reports of earlier rounds."""
 
 LATEST_US = 1 << (62 - TAG_BITS)
-"""Event times beyond this (the year 4250 or so) do not fit the wire and count as null."""
+"""Event times that do not fit the wire begin here, in 4253, and as long before 1970."""
+
+OUT_OF_RANGE = 1 << TAG_BITS | NULL_TIME
+"""The `at` of a row whose event time does not fit; of one without a time it is `NULL_TIME`."""
 
 UNTIL = Column(GROUPED, "until")
 """The deadline of a joined row: the last event time that may still join it."""

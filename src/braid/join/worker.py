@@ -27,7 +27,7 @@ from braid.join.overflow import Loads, Overflow
 from braid.join.owed import owed_results
 from braid.join.probe import Cascade, Guard, Side
 from braid.join.report import Edge, Report
-from braid.join.results import PartWriter, late_table, result_table
+from braid.join.results import PartWriter, late_table, result_table, stream_folder
 from braid.join.wire import UNTIL
 from braid.model.expression import GROUPED
 from braid.model.failpoints import reach
@@ -186,6 +186,7 @@ class _Work:
             input_rows=arrivals.input_rows,
             null_key_rows=arrivals.null_key_rows,
             null_time_rows=arrivals.null_time_rows,
+            out_of_range_time_rows=arrivals.out_of_range_time_rows,
             late_rows=arrivals.late_rows,
             ahead_rows=arrivals.ahead_rows,
             joined_rows=self.joined_rows,
@@ -488,7 +489,8 @@ class _Work:
             if self.step.late is None or not rows.num_rows:
                 continue
             table = late_table(self.plan, stream, layouts[stream], rows)
-            name = f"stream={self.plan.query.streams[stream].alias}/part-{self.token}.parquet"
+            folder = stream_folder(self.plan.query.streams[stream].alias)
+            name = f"{folder}/part-{self.token}.parquet"
             writer = PartWriter(self.step.late, name, table.schema)
             writer.write(table)
             parts.append(writer.finish())

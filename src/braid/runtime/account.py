@@ -41,6 +41,7 @@ def batch_done(
         ahead_rows=sum(report.ahead_rows for report in reports),
         null_key_rows=sum(report.null_key_rows for report in reports),
         null_time_rows=sum(report.null_time_rows for report in reports),
+        out_of_range_time_rows=sum(report.out_of_range_time_rows for report in reports),
         output_rows=sum(report.output_rows for report in reports),
         elapsed_ms=elapsed_ms,
         watermark=instant(commit.watermark_us),

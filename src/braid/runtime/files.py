@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from braid.model.errors import BraidError
+from braid.model.paths import local_path
 from braid.runtime.faults import MEND, explain_fault
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class FileStream:
                 f"the folder {self.folder} does not exist", hint="check the path of the stream"
             )
         found = (p.relative_to(self.folder) for p in self.folder.rglob("*") if p.is_file())
-        visible = (p for p in found if not any(part[0] in "._" for part in p.parts))
+        visible = (p for p in found if not any(map(_is_hidden, p.parts)))
         return sorted(str(p) for p in visible if p.suffix.lower() in FORMATS)
 
     def format(self) -> str:
@@ -75,16 +76,31 @@ class FileStream:
             )
         return formats.pop()
 
+    def would_list(self, place: Path) -> bool:
+        """Whether files that come to be at a place, or below it, are listed as input.
+
+        Links to other folders are not followed when files are listed.
+        """
+        folder, place = self.folder.resolve(), place.resolve()
+        if not place.is_relative_to(folder):
+            return False
+        return not any(map(_is_hidden, place.relative_to(folder).parts))
+
     def path(self, name: str) -> str:
         """Where a file is."""
         return str(self.folder.absolute() / name)
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether Spark's own file source would pass a file or folder over, by its name."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def files(folder: str | os.PathLike[str], files_per_batch: int = 1) -> FileStream:
     """A folder of files as a stream, `files_per_batch` of them in each batch."""
     if files_per_batch < 1:
         raise BraidError(f"files per batch must be at least 1, not {files_per_batch}")
-    return FileStream(Path(folder), files_per_batch)
+    return FileStream(local_path(folder), files_per_batch)
 
 
 @dataclass(slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -21,11 +20,12 @@ from braid.join.plan import JoinPlan, make_plan
 from braid.model.duration import parse_duration
 from braid.model.errors import BraidError, CheckpointError
 from braid.model.expression import Column
+from braid.model.paths import local_path
 from braid.plan.explain import explain
 from braid.plan.shape import shape_text, show_plans
 from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
 from braid.runtime.coordinator import Coordinator
-from braid.runtime.files import FileStream, FolderReader
+from braid.runtime.files import FORMATS, FileStream, FolderReader
 from braid.runtime.idleness import Idleness
 from braid.runtime.migration import Migration, parse_wish
 from braid.runtime.observation import Observation
@@ -51,6 +51,7 @@ from braid.state.resharing import reshared
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -292,7 +293,11 @@ class ContinuousQuery:
         for wish in wishes:
             course.ask(wish)
         shares = None if assign is None else parse_shares(assign, workers)
-        folder = Path(checkpoint).absolute()
+        folder = local_path(checkpoint).absolute()
+        kept_late = None if late is None else ParquetSink(late)
+        journal_file = None if events is None else local_path(events)
+        _check_columns(laid, sink, kept_late)
+        self._check_input(folder, sink, kept_late, journal_file)
         opened = Checkpoint.open(folder, _identity(laid), _first_commit(laid, workers, shares))
         try:
             _check_plan(folder, opened.last_commit(), laid, given=(plan, order) != (None, None))
@@ -304,9 +309,9 @@ class ContinuousQuery:
                 memory=settings,
                 pacing=Pacing(skew_buffer),
                 sink=sink,
-                late=None if late is None else ParquetSink(late),
+                late=kept_late,
                 max_ahead_us=None if max_ahead is None else parse_duration(max_ahead),
-                events=None if events is None else Path(events),
+                events=journal_file,
                 available_now=available_now,
                 follow=follow,
                 interval_s=0.0 if interval is None else parse_duration(interval) / 1e6,
@@ -315,6 +320,37 @@ class ContinuousQuery:
         except BaseException:
             opened.close()
             raise
+
+    def _check_input(
+        self, checkpoint: Path, sink: Sink, late: ParquetSink | None, events: Path | None
+    ) -> None:
+        """Refuse to write where the input is read: a later run would read its own files.
+
+        An input inside the output is no harm. One inside the checkpoint is, for files there
+        that no commit names are removed.
+        """
+        places = {"checkpoint": checkpoint}
+        if isinstance(sink, ParquetSink):
+            places["output"] = sink.folder
+        if late is not None:
+            places["folder for late rows"] = late.folder
+        if events is not None and events.suffix.lower() in FORMATS:
+            places["events file"] = events
+        for name, reader in self.readers.items():
+            stream = reader.stream
+            for what, place in places.items():
+                if stream.would_list(place):
+                    raise BraidError(
+                        f"the {what} {place} lies in {stream.folder}, which stream {name!r} "
+                        "reads: it would be read as input",
+                        hint=f"give a place for the {what} outside of all streams' folders",
+                    )
+            if stream.folder.resolve().is_relative_to(checkpoint.resolve()):
+                raise BraidError(
+                    f"stream {name!r} reads {stream.folder}, which lies in the checkpoint "
+                    f"{checkpoint}: files there may be removed",
+                    hint="give a folder for the checkpoint that has nothing else in it",
+                )
 
     def _worker_count(self, workers: int | None) -> int:
         if workers is None:
@@ -329,9 +365,9 @@ class ContinuousQuery:
         commit = reshared(resumed, [state.space for state in plan.rounds.states], workers)
         names = NameList.open(checkpoint.names, commit.position) if self.readers else None
         _check_apart(setup.sink, setup.late)
-        for place in (setup.sink, setup.late):
-            if place is not None:
-                place.open(checkpoint.folder, checkpoint.id, last.batch)
+        setup.sink.open(checkpoint.folder, checkpoint.id, last.batch, last.staged)
+        if setup.late is not None:
+            setup.late.open(checkpoint.folder, checkpoint.id, last.batch, last.late_staged)
         journal = Journal(setup.events)
         reclaim_memory(checkpoint.folder)
         incarnation = f"{checkpoint.id}-{uuid.uuid4().hex[:8]}"
@@ -454,6 +490,17 @@ def _check_apart(sink: Sink, late: ParquetSink | None) -> None:
             f"results and late rows cannot share the folder {late.folder}",
             hint="give late rows a folder of their own",
         )
+
+
+def _check_columns(plan: JoinPlan, sink: Sink, late: ParquetSink | None) -> None:
+    """Refuse columns that the names of folders would hide from readers of the output."""
+    if isinstance(sink, ParquetSink):
+        sink.check_columns(plan.result_schema.names)
+    if late is not None:
+        layouts = plan.wire.layouts.values()
+        kept = (column for layout in layouts for column in layout.columns + layout.recovered)
+        names = {column.column for column in kept if column.stream in plan.streams}
+        late.check_columns([*names, plan.wire.event_time], "stream")
 
 
 def _check_range(name: str, value: int, most: int) -> None:

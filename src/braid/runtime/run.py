@@ -40,6 +40,7 @@ class Progress:
     late_rows: int = 0
     ahead_rows: int = 0
     null_rows: int = 0
+    out_of_range_rows: int = 0
     output_rows: int = 0
     state_rows: int = 0
     state_bytes: int = 0
@@ -55,6 +56,7 @@ class Progress:
             late_rows=self.late_rows + done.late_rows,
             ahead_rows=self.ahead_rows + done.ahead_rows,
             null_rows=self.null_rows + done.null_key_rows + done.null_time_rows,
+            out_of_range_rows=self.out_of_range_rows + done.out_of_range_time_rows,
             output_rows=self.output_rows + done.output_rows,
             state_rows=done.state_rows,
             state_bytes=done.state_bytes,

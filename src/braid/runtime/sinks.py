@@ -17,24 +17,34 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from braid.model.errors import BraidError, DamagedFile
+from braid.model.paths import local_path
 from braid.state.checkpoint import read_sealed, write_sealed
 from braid.state.files import PENDING, checksum, room_in, sync_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from braid.state.commit import Part
 
 
+BATCH = "__batch"
+"""Folders are called after this and a batch's number; readers take it for a column."""
+
+_STAGING = ".staging"  # inside the output
+_OLD_BATCH = "batch"  # in outputs that were begun when folders had no other name
+
+
 class Sink(Protocol):
     """Takes results, batch by batch."""
 
-    def open(self, checkpoint: Path, checkpoint_id: str, batch: int) -> None:
+    def open(self, checkpoint: Path, checkpoint_id: str, batch: int, staged: str) -> None:
         """Get ready for a run on this checkpoint, whose last batch is `batch`.
 
-        Refuse a place that is another's, or that has results of later batches.
+        That one's results were `staged` there, by this sink or another; nowhere, if it had no
+        batch yet. Refuse a place that is another's, or that has results of later batches, or
+        that has none of the earlier ones, if they are in another such place.
         """
 
     def stage(self, batch: int) -> Path:
@@ -72,32 +82,68 @@ class _Staging:
 
 
 class ParquetSink(_Staging):
-    """A folder `batch=N/` of Parquet files per batch, which appears by one rename."""
+    """A folder `__batch=N/` of Parquet files per batch, which appears by one rename.
+
+    An output that was begun with folders `batch=N/` goes on with them.
+    """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         """Results go below `folder`."""
-        self.folder = Path(folder).absolute()  # executors work in other folders
-        self._staging = self.folder / ".staging"  # on the same disk: a rename publishes
+        self.folder = local_path(folder).absolute()  # executors work in other folders
+        self._staging = self.folder / _STAGING  # on the same disk: a rename publishes
+        self._marker = self.folder / ".braid.json"
+        self._column = BATCH
 
-    def open(self, checkpoint: Path, checkpoint_id: str, batch: int) -> None:
+    def check_columns(self, columns: Iterable[str], *others: str) -> None:
+        """Refuse columns that the folders' names would hide; `others` are folders below ours.
+
+        An output of older folders stays as it was.
+        """
+        self._read_marker()
+        taken = {BATCH, *others} if self._column == BATCH else set()
+        for column in columns:
+            if column.lower() in taken:
+                raise BraidError(
+                    f"the output {self.folder} cannot have a column called {column!r}: its "
+                    f"folders {column.lower()}=… would hide it",
+                    hint=f"give the column another name, such as {column.strip('_')}_2",
+                )
+
+    def open(self, checkpoint: Path, checkpoint_id: str, batch: int, staged: str) -> None:
         """Make the folder ours."""
         if self.folder.exists() and not self.folder.is_dir():
             raise BraidError(
                 f"{self.folder} is a file; results need a folder",
                 hint="give the name of a new folder",
             )
-        marker = self.folder / ".braid.json"
-        if not marker.exists():
+        owner = self._read_marker()
+        if owner is None:
             self._refuse_strangers()
+            self._refuse_another(checkpoint, Path(staged))
             with room_in(self.folder):
                 self._staging.mkdir(parents=True, exist_ok=True)
-            write_sealed(marker, {"checkpoint": checkpoint_id})
-        elif _owner(marker) != checkpoint_id:
+            write_sealed(self._marker, {"checkpoint": checkpoint_id, "folders": self._column})
+        elif owner != checkpoint_id:
             raise BraidError(
                 f"the folder {self.folder} holds the results of another checkpoint",
                 hint="give a new folder for the results, or continue that checkpoint",
             )
         self._refuse_newer(checkpoint, batch)
+
+    def _read_marker(self) -> str | None:
+        """The checkpoint whose results the folder holds, if any; also learn its layout."""
+        if not self._marker.exists():
+            return None
+        hint = "restore it from a copy, or give a new folder for the results"
+        try:
+            found = read_sealed(self._marker)
+        except DamagedFile as damage:
+            raise DamagedFile(str(self._marker), damage.finding, hint=hint) from None
+        self._column = found.get("folders", _OLD_BATCH)
+        if self._column not in (BATCH, _OLD_BATCH):
+            finding = f"folders cannot be called {self._column!r}"
+            raise DamagedFile(str(self._marker), finding, hint=hint)
+        return str(found.get("checkpoint"))
 
     def _refuse_newer(self, checkpoint: Path, batch: int) -> None:
         """Refuse results of batches that the checkpoint does not know: it is an older copy.
@@ -110,18 +156,32 @@ class ParquetSink(_Staging):
                 f"the folder {self.folder} has results of batch {newest}, but the checkpoint "
                 f"{checkpoint} ends with batch {batch}: it is an older copy",
                 hint="restore the newest copy of the checkpoint; or move the folders after "
-                f"batch={batch} away, for the run makes their results again",
+                f"{self._column}={batch} away, for the run makes their results again",
+            )
+
+    def _refuse_another(self, checkpoint: Path, staged: Path) -> None:
+        """Refuse to go on in a new folder, for the results so far would stay in the old one.
+
+        A folder that was moved has brought its marker along.
+        """
+        before = staged.parent.parent
+        if staged.parent.name == _STAGING and before != self.folder:
+            raise BraidError(
+                f"the checkpoint {checkpoint} has its output in {before}, not in {self.folder}",
+                hint=f"go on with {before}; if it has moved, its file {self._marker.name} "
+                f"belongs to it; to go on in {self.folder} without the results so far, copy "
+                "that file there",
             )
 
     def _batches(self) -> Iterator[int]:
         """The numbers of all batches that have been published."""
-        for path in self.folder.glob("batch=*"):
-            number = path.name.removeprefix("batch=")
+        for path in self.folder.glob(f"{self._column}=*"):
+            number = path.name.removeprefix(f"{self._column}=")
             if number.isdecimal():
                 yield int(number)
 
     def _refuse_strangers(self) -> None:
-        if next(self.folder.glob("batch=*"), None) is not None:
+        if any(next(self.folder.glob(f"{name}=*"), None) for name in (BATCH, _OLD_BATCH)):
             raise BraidError(
                 f"the folder {self.folder} already holds batches of another run",
                 hint="give a new folder for the results",
@@ -131,7 +191,7 @@ class ParquetSink(_Staging):
         self, spark: SparkSession, batch: int, staged: Path, parts: Sequence[Part]
     ) -> None:
         """Rename the staged folder, stripped of what no commit names, into place."""
-        place = self.folder / f"batch={batch}"
+        place = self.folder / f"{self._column}={batch}"
         if place.exists():
             _check_published(place, parts)
         elif parts:
@@ -154,7 +214,7 @@ class ParquetSink(_Staging):
 class _StagedInCheckpoint(_Staging):
     """What sinks have in common that keep no files of their own."""
 
-    def open(self, checkpoint: Path, checkpoint_id: str, batch: int) -> None:
+    def open(self, checkpoint: Path, checkpoint_id: str, batch: int, staged: str) -> None:
         """Stage results beside the checkpoint."""
         self._staging = checkpoint / "results"
 
@@ -205,7 +265,7 @@ class MemorySink(_StagedInCheckpoint):
 
 
 def parquet(folder: str | os.PathLike[str]) -> ParquetSink:
-    """Results as Parquet files in `folder/batch=N/`."""
+    """Results as Parquet files in `folder/__batch=N/`."""
     return ParquetSink(folder)
 
 
@@ -255,12 +315,3 @@ def _files_in(folder: Path) -> set[str]:
 def _damaged_part(path: Path, finding: str) -> DamagedFile:
     hint = "restore it from a copy, or start again with a new checkpoint folder"
     return DamagedFile(str(path), finding, hint=hint)
-
-
-def _owner(marker: Path) -> str | None:
-    try:
-        owner: str | None = read_sealed(marker).get("checkpoint")
-    except DamagedFile as damage:
-        hint = "restore it from a copy, or give a new folder for the results"
-        raise DamagedFile(str(marker), damage.finding, hint=hint) from None
-    return owner

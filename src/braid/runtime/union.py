@@ -23,7 +23,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import pyarrow as pa
 from pyspark.sql.types import TimestampNTZType
 
-from braid.join.wire import LATEST_US, NULL_KEY, NULL_TIME, TAG_BITS, take_slots
+from braid.join.wire import (
+    LATEST_US,
+    NULL_KEY,
+    NULL_TIME,
+    OUT_OF_RANGE,
+    TAG_BITS,
+    take_slots,
+)
 from braid.model.expression import Column
 
 if TYPE_CHECKING:
@@ -145,6 +152,7 @@ def _branch(
     keys = [name for key in plan.query.keys if (name := key.of(stream)) is not None]
     is_null = " OR ".join(f"{_quoted(name)} IS NULL" for name in keys)
     at = _microseconds(plan.wire.event_time, schemas[ref.source])
+    fits = f"{at} > -{LATEST_US}L AND {at} < {LATEST_US}L"
     filled = {places[column]: column.column for column in places if column.stream == stream}
     return _Branch(
         source=ref.source,
@@ -153,8 +161,9 @@ def _branch(
         columns=(
             f"{stream} AS stream",
             f"CASE WHEN {is_null} THEN {NULL_KEY}L"
-            f" WHEN {at} IS NULL OR {at} >= {LATEST_US}L OR {at} <= -{LATEST_US}L"
-            f" THEN {NULL_TIME}L ELSE shiftleft({at}, {TAG_BITS}) END AS at",
+            f" WHEN {fits} THEN shiftleft({at}, {TAG_BITS})"
+            f" WHEN {_quoted(plan.wire.event_time)} IS NULL THEN {NULL_TIME}L"
+            f" ELSE {OUT_OF_RANGE}L END AS at",
             *(
                 # A null gets its type from the streams that have a value here.
                 f"{_quoted(filled[place]) if place in filled else 'NULL'} AS column{place}"

@@ -17,9 +17,9 @@ QUESTION = "SELECT n % 3 AS n, n / 7 AS part FROM range(10) AS t(n)"
     ],
 )
 def test_results_are_compared_as_sets_with_repetition(tmp_path, given, said):
-    (tmp_path / "batch=0").mkdir()
+    (tmp_path / "__batch=0").mkdir()
     with duckdb.connect() as db:
-        db.execute(f"COPY ({given}) TO '{tmp_path}/batch=0/part.parquet'")
+        db.execute(f"COPY ({given}) TO '{tmp_path}/__batch=0/part.parquet'")
         assert compare(db, QUESTION, tmp_path) == said
 
 

@@ -49,6 +49,21 @@ def test_files_of_no_known_format_and_hidden_ones_are_not_read(tmp_path: Path) -
     assert files(folder).names() == ["Z.CSV", "x.csv"]
 
 
+def test_a_place_whose_files_would_be_listed_is_known(tmp_path: Path) -> None:
+    stream = files(fill(tmp_path / "in", "x.csv"))
+    (tmp_path / "link").symlink_to(tmp_path / "in")
+    (tmp_path / "in" / "away").symlink_to(tmp_path)
+    inside = ["in", "in/out", "in/a/b/out", "in/../in/out", "link", "link/out", "in/__batch=0"]
+    for name in inside:
+        assert stream.would_list(tmp_path / name), name
+        assert files(tmp_path / "link").would_list(tmp_path / name), name
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+        (tmp_path / name / "y.csv").touch()
+    assert len(stream.names()) == 5, "as it is when files are there"
+    for name in ["out", "input", "in/.out", "in/_tmp/out", "in/away/out", "."]:
+        assert not stream.would_list(tmp_path / name), name
+
+
 def test_a_batch_takes_some_files_of_every_stream_that_has_them(tmp_path: Path) -> None:
     a = fill(tmp_path / "a", "0.csv", "1.csv", "2.csv")
     b = fill(tmp_path / "b", "0.csv")

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Any, cast
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from braid.join.results import PartWriter
 from braid.model.errors import BraidError, DamagedFile, StorageFull
+from braid.runtime.files import files
 from braid.runtime.sinks import MemorySink, ParquetSink, keep_only
+from braid.state.checkpoint import write_sealed
 from tests.unit.state.making import flip_bit, rewrite, small_disk
 
 if TYPE_CHECKING:
@@ -20,15 +24,17 @@ NO_SPARK = cast("Any", None)
 SCHEMA = pa.schema([("v", pa.int64())])
 
 
-def opened(folder: Path, owner: str = "me", batch: int = -1) -> ParquetSink:
+def opened(
+    folder: Path, owner: str = "me", batch: int = -1, staged: Path | str = ""
+) -> ParquetSink:
     sink = ParquetSink(folder)
-    sink.open(folder / "unused", owner, batch)
+    sink.open(folder / "unused", owner, batch, str(staged))
     return sink
 
 
-def written(staged: Path, name: str, *values: int) -> Part:
-    writer = PartWriter(staged, name, SCHEMA)
-    writer.write(pa.table({"v": values}, SCHEMA))
+def written(staged: Path, name: str, *values: int, schema: pa.Schema = SCHEMA) -> Part:
+    writer = PartWriter(staged, name, schema)
+    writer.write(pa.table([values], schema=schema))
     part = writer.finish()
     assert part is not None
     return part
@@ -37,7 +43,7 @@ def written(staged: Path, name: str, *values: int) -> Part:
 def published(folder: Path) -> dict[str, list[int]]:
     return {
         str(path.relative_to(folder)): pq.read_table(path)["v"].to_pylist()
-        for path in sorted(folder.glob("batch=*/*.parquet"))
+        for path in sorted(folder.glob("__batch=*/*.parquet"))
     }
 
 
@@ -47,8 +53,50 @@ def test_a_published_batch_is_what_its_commit_names_and_nothing_else(tmp_path: P
     parts = [written(staged, "a.parquet", 1, 2), written(staged, "b.parquet", 3)]
     written(staged, "of a task that was tried twice.parquet", 99)
     sink.publish(NO_SPARK, 0, staged, parts)
-    assert published(tmp_path) == {"batch=0/a.parquet": [1, 2], "batch=0/b.parquet": [3]}
+    assert published(tmp_path) == {"__batch=0/a.parquet": [1, 2], "__batch=0/b.parquet": [3]}
     assert not list((tmp_path / ".staging").iterdir())
+
+
+def test_a_result_column_called_batch_is_not_hidden_by_the_folders(tmp_path: Path) -> None:
+    sink = opened(tmp_path)
+    schema = pa.schema([("batch", pa.int64())])
+    sink.check_columns(schema.names)
+    staged = sink.stage(7)
+    sink.publish(NO_SPARK, 7, staged, [written(staged, "a.parquet", 1, 2, schema=schema)])
+    with duckdb.connect() as db:
+        rows = db.execute(f"SELECT batch, __batch FROM '{tmp_path}/*/*.parquet'").fetchall()
+    assert rows == [(1, 7), (2, 7)]
+    assert pq.read_table(tmp_path, ignore_prefixes=["."])["batch"].to_pylist() == [1, 2]
+    assert files(tmp_path).names() == ["__batch=7/a.parquet"], "another query can read it"
+
+
+@pytest.mark.parametrize("column", ["__batch", "__Batch", "stream"])
+def test_a_column_that_the_folders_would_hide_is_refused_before_anything_is_made(
+    tmp_path: Path, column: str
+) -> None:
+    with pytest.raises(BraidError, match=column) as caught:
+        ParquetSink(tmp_path / "out").check_columns(["v", column], "stream")
+    assert "another name" in str(caught.value.hint)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_output_that_was_begun_with_other_folders_goes_on_with_them(tmp_path: Path) -> None:
+    (tmp_path / "batch=0").mkdir()
+    write_sealed(tmp_path / ".braid.json", {"checkpoint": "me"})
+    sink = opened(tmp_path, batch=0)
+    sink.check_columns(["__batch"])
+    staged = sink.stage(1)
+    sink.publish(NO_SPARK, 1, staged, [written(staged, "a.parquet", 1)])
+    assert (tmp_path / "batch=1" / "a.parquet").exists()
+    with pytest.raises(BraidError, match="results of batch 1") as caught:
+        opened(tmp_path, batch=0)
+    assert "after batch=0 away" in str(caught.value.hint)
+
+
+def test_a_marker_that_names_strange_folders_is_damage(tmp_path: Path) -> None:
+    write_sealed(tmp_path / ".braid.json", {"checkpoint": "me", "folders": "../x"})
+    with pytest.raises(DamagedFile, match=r"\.\./x"):
+        opened(tmp_path)
 
 
 def test_publishing_twice_changes_nothing(tmp_path: Path) -> None:
@@ -57,7 +105,7 @@ def test_publishing_twice_changes_nothing(tmp_path: Path) -> None:
     parts = [written(staged, "a.parquet", 1)]
     sink.publish(NO_SPARK, 0, staged, parts)
     sink.publish(NO_SPARK, 0, staged, parts)
-    assert published(tmp_path) == {"batch=0/a.parquet": [1]}
+    assert published(tmp_path) == {"__batch=0/a.parquet": [1]}
 
 
 def test_other_results_of_a_batch_that_was_published_are_an_error(tmp_path: Path) -> None:
@@ -70,8 +118,8 @@ def test_other_results_of_a_batch_that_was_published_are_an_error(tmp_path: Path
         else:
             with pytest.raises(BraidError, match="other results") as caught:
                 sink.publish(NO_SPARK, 0, staged, parts)
-            assert str(tmp_path / "batch=0") in caught.value.message
-    assert published(tmp_path) == {"batch=0/1.parquet": [1]}
+            assert str(tmp_path / "__batch=0") in caught.value.message
+    assert published(tmp_path) == {"__batch=0/1.parquet": [1]}
 
 
 def test_a_published_part_that_has_changed_since_is_an_error(tmp_path: Path) -> None:
@@ -79,7 +127,7 @@ def test_a_published_part_that_has_changed_since_is_an_error(tmp_path: Path) -> 
     staged = sink.stage(0)
     parts = [written(staged, "a.parquet", 1)]
     sink.publish(NO_SPARK, 0, staged, parts)
-    flip_bit(tmp_path / "batch=0" / "a.parquet", 100)
+    flip_bit(tmp_path / "__batch=0" / "a.parquet", 100)
     with pytest.raises(DamagedFile, match="checksum"):
         sink.publish(NO_SPARK, 0, staged, parts)
 
@@ -92,7 +140,7 @@ def test_output_that_is_newer_than_the_checkpoint_is_refused(tmp_path: Path) -> 
     opened(tmp_path, batch=10)
     with pytest.raises(BraidError, match=r"batch 10, but .* ends with batch 9") as caught:
         opened(tmp_path, batch=9)
-    assert "batch=9" in str(caught.value.hint)
+    assert "__batch=9" in str(caught.value.hint)
 
 
 def test_what_failed_attempts_staged_is_cleared_before_the_next(tmp_path: Path) -> None:
@@ -134,8 +182,40 @@ def test_the_results_of_another_checkpoint_are_left_alone(tmp_path: Path) -> Non
     assert "new folder" in str(caught.value.hint)
 
 
-def test_batches_of_a_run_that_nobody_knows_are_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "batch=0").mkdir()
+def test_a_new_folder_is_refused_while_the_results_so_far_are_in_another(
+    tmp_path: Path,
+) -> None:
+    before = opened(tmp_path / "old")
+    staged = before.stage(0)
+    parts = [written(staged, "a.parquet", 1)]
+    opened(tmp_path / "old", batch=0, staged=staged)
+    with pytest.raises(BraidError, match="has its output in") as caught:
+        opened(tmp_path / "new", batch=0, staged=staged)
+    for name in ("old", "new"):
+        assert str(tmp_path / name) in caught.value.message
+    assert not (tmp_path / "new").exists()
+
+    (tmp_path / "old").rename(tmp_path / "new")
+    moved = opened(tmp_path / "new", batch=0, staged=staged)
+    moved.publish(NO_SPARK, 0, staged, parts)
+    assert published(tmp_path / "new") == {"__batch=0/a.parquet": [1]}
+
+    (tmp_path / "third").mkdir()
+    shutil.copy(tmp_path / "new" / ".braid.json", tmp_path / "third")
+    opened(tmp_path / "third", batch=0, staged=staged)
+
+
+def test_results_of_another_kind_of_sink_do_not_bind_the_next(tmp_path: Path) -> None:
+    memory = MemorySink()
+    memory.open(tmp_path / "checkpoint", "me", -1, "")
+    staged = memory.stage(0)
+    opened(tmp_path / "out", batch=0, staged=staged)
+    memory.open(tmp_path / "checkpoint", "me", 1, str(opened(tmp_path / "out").stage(1)))
+
+
+@pytest.mark.parametrize("name", ["__batch=0", "batch=0"])
+def test_batches_of_a_run_that_nobody_knows_are_left_alone(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
     with pytest.raises(BraidError, match="already holds batches") as caught:
         opened(tmp_path)
     assert "new folder" in str(caught.value.hint)
@@ -168,10 +248,12 @@ def test_results_staged_on_another_disk_by_an_earlier_run_are_brought_over(
         before = opened(tmp_path / "old")
         staged = before.stage(4)
         parts = [written(staged, "a.parquet", 1)]
-        sink = opened(tmp_path / "new")
+        (tmp_path / "new").mkdir()
+        shutil.copy(tmp_path / "old" / ".braid.json", tmp_path / "new")
+        sink = opened(tmp_path / "new", batch=4, staged=staged)
         for _ in range(2):
             sink.publish(NO_SPARK, 4, staged, parts)
-        assert published(tmp_path / "new") == {"batch=4/a.parquet": [1]}
+        assert published(tmp_path / "new") == {"__batch=4/a.parquet": [1]}
 
 
 def test_a_disk_too_full_for_results_is_an_error_that_names_it(tmp_path: Path) -> None:
@@ -185,7 +267,7 @@ def test_a_disk_too_full_for_results_is_an_error_that_names_it(tmp_path: Path) -
 
 def test_results_in_memory_are_those_of_all_batches_in_order(tmp_path: Path) -> None:
     sink = MemorySink()
-    sink.open(tmp_path, "me", -1)
+    sink.open(tmp_path, "me", -1, "")
     for batch in (0, 1):
         staged = sink.stage(batch)
         sink.publish(NO_SPARK, batch, staged, [written(staged, "a.parquet", batch, 5)])

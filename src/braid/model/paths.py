@@ -1,0 +1,57 @@
+"""Paths as people write them: local ones, plain or as `file:` URIs.
+
+Object stores and other file systems are not supported. Their URIs would pass for relative paths
+(`s3a://bucket/x` for the folder `s3a:` here), so they are refused in this one place.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+from braid.model.errors import BraidError
+
+# One slash is enough: a Path makes it of two.
+_URI = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*):(?P<rest>/.*)", re.IGNORECASE | re.DOTALL)
+_LOCAL_HOSTS = ("", "localhost")
+
+
+def local_path(path: str | os.PathLike[str]) -> Path:
+    """The local path that a plain path or a `file:` URI names; other schemes are refused.
+
+    >>> local_path("file:///data/my%20streams")
+    PosixPath('/data/my streams')
+    >>> local_path("at 12:30/a")
+    PosixPath('at 12:30/a')
+    """
+    text = os.fspath(path)
+    if "\0" in text:
+        raise BraidError(f"the path {text!r} has a NUL character", hint="give a path without")
+    uri = _URI.fullmatch(text)
+    if uri is None:
+        return Path(text)
+    if uri["scheme"].lower() != "file":
+        raise BraidError(
+            f"{text} is not a local path: Braid does not support {uri['scheme']} yet",
+            hint="give a folder of a local or mounted disk, plainly or as file:///…; a local "
+            f"folder of that name is ./{text}",
+        )
+    return _path_of_file_uri(text, uri["rest"])
+
+
+def _path_of_file_uri(uri: str, rest: str) -> Path:
+    if "?" in rest or "#" in rest:
+        raise BraidError(
+            f"{uri} has a query or a fragment, and a file has neither",
+            hint="write ? as %3F and # as %23, or give the plain path",
+        )
+    if rest.startswith("//"):
+        host, _, rest = rest[2:].partition("/")
+        if host.lower() not in _LOCAL_HOSTS:
+            raise BraidError(
+                f"{uri} names a file of the host {host!r}",
+                hint=f"write file:///{host}/{rest} if {host!r} is a folder of this machine",
+            )
+    return local_path(os.fsdecode(unquote_to_bytes("/" + rest.lstrip("/"))))
