@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,8 +21,8 @@ from braid.join.step import Step, make_step
 from braid.join.worker import evaluate
 from braid.model.errors import BraidError
 from braid.runtime.heap import settle_in
+from braid.runtime.memory_tier import claim_memory, memory_root
 from braid.runtime.orders import Orders
-from braid.state.checkpoint import is_owned
 from braid.state.store import DISK, MEMORY, Ownership, RunStore
 
 if TYPE_CHECKING:
@@ -35,9 +33,6 @@ if TYPE_CHECKING:
 
 REPORT = "report string"
 """The schema of what a task returns: one JSON object."""
-
-MEMORY_ROOT = Path("/dev/shm")
-_PREFIX = "braid-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +107,7 @@ def executor_stores(
     home = executor_home(checkpoint, incarnation)
     tiers = {tier: folder / str(worker) for tier, folder in home.items()}
     for folder in tiers.values():
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(0o700, parents=True, exist_ok=True)
     log = checkpoint / "log"
     owned = (commit.owned(space, worker) for space in range(len(commit.assignments)))
     return {
@@ -134,54 +129,6 @@ def local_folder() -> Path:
 def executor_home(checkpoint: Path, incarnation: str) -> dict[str, Path]:
     """The folders of this executor's runs, by tier, best first; made if need be."""
     home = {DISK: local_folder() / "braid"}
-    if os.access(MEMORY_ROOT, os.W_OK):
-        shared = MEMORY_ROOT / f"{_PREFIX}{incarnation}"
-        own = shared / executor_name()
-        if not own.exists():
-            _claim(shared, own, checkpoint)
-        home = {MEMORY: own} | home
+    if os.access(memory_root(), os.W_OK):
+        home = {MEMORY: claim_memory(checkpoint, incarnation, executor_name())} | home
     return home
-
-
-def _claim(shared: Path, own: Path, checkpoint: Path) -> None:
-    """Make this executor's folder in memory, and clear those of executors that are gone."""
-    shared.mkdir(exist_ok=True)
-    (shared / "checkpoint").write_text(str(checkpoint))
-    for sibling in shared.iterdir():
-        with suppress(OSError, ValueError):
-            if sibling.is_dir() and not _is_running(int((sibling / "pid").read_text())):
-                shutil.rmtree(sibling)
-    own.mkdir(exist_ok=True)
-    # The parent of a Python worker lives as long as its executor.
-    (own / "pid").write_text(str(os.getppid()))
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def reclaim_memory(own: Path) -> None:
-    """Remove what dead runs left in this machine's memory: nobody holds their checkpoint.
-
-    The caller holds the checkpoint `own`, so whatever is there of it is of the dead too.
-    """
-    if not MEMORY_ROOT.is_dir():
-        return
-    for shared in MEMORY_ROOT.glob(f"{_PREFIX}*"):
-        try:
-            checkpoint = Path((shared / "checkpoint").read_text())
-        except OSError:
-            continue  # just being made, or not ours
-        if checkpoint == own or not is_owned(checkpoint):
-            shutil.rmtree(shared, ignore_errors=True)
-
-
-def release_memory(incarnation: str) -> None:
-    """Remove what this run kept in memory on this machine."""
-    shutil.rmtree(MEMORY_ROOT / f"{_PREFIX}{incarnation}", ignore_errors=True)

@@ -220,14 +220,19 @@ def _lock(path: Path) -> int:
 
 
 def is_owned(folder: Path) -> bool:
-    """Whether some process runs on this checkpoint; a folder that is gone belongs to nobody."""
+    """Whether some process may run on this checkpoint.
+
+    A folder that is gone belongs to nobody; one that does not let us look, to somebody.
+    """
     try:
-        handle = os.open(folder / "lock", os.O_RDWR)
-    except FileNotFoundError:
+        handle = os.open(folder / "lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
         return False
+    except OSError:
+        return True
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError:
         return True
     finally:
         os.close(handle)

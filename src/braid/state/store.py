@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from braid.model.errors import DamagedFile, StorageFull
 from braid.state.bloom import filter_of
-from braid.state.files import checksum, named_in_full, write_whole
+from braid.state.files import PRIVATE, checksum, named_in_full, write_whole
 from braid.state.order import merge_rows
 from braid.state.runs import (
     Ladder,
@@ -154,12 +154,15 @@ class RunStore:
         *first, last = choices
         for tier in first:
             try:
-                write_whole(self.tiers[tier] / name, *chunks, durable=False)
+                self._write_file(tier, name, chunks)
             except StorageFull:
                 continue
             return tier
-        write_whole(self.tiers[last] / name, *chunks, durable=False)
+        self._write_file(last, name, chunks)
         return last
+
+    def _write_file(self, tier: str, name: str, chunks: Sequence[memoryview]) -> None:
+        write_whole(self.tiers[tier] / name, *chunks, durable=False, mode=PRIVATE)
 
     def open(self, run: Run, horizon_us: int | None) -> OpenRun | None:
         """Map a run, or make it again from the log; None if nothing of it is alive any more.
