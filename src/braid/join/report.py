@@ -28,6 +28,8 @@ _PLAIN_FIELDS = (
     "busy_ms",
     "rebuilt_runs",
     "cleaned_rows",
+    "displaced_runs",
+    "memory_refusal",
 )
 
 
@@ -48,6 +50,7 @@ class Report:
 
     `generations`, `overflowed` and `loads` are of the spaces of this round, `waiting` are the
     rows that wait for it, and `parcels` what was taken out of states, by space and state.
+    Memory refused `displaced_runs` for a reason.
     """
 
     worker: int
@@ -73,6 +76,8 @@ class Report:
     edges: tuple[Edge, ...]
     busy_ms: int
     rebuilt_runs: int
+    displaced_runs: int = 0
+    memory_refusal: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The report as a JSON object."""

@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from braid.model.errors import BraidError
 from braid.state.checkpoint import is_owned
 from braid.state.files import PRIVATE, write_whole
 
@@ -32,7 +33,7 @@ _LONGEST = 4096  # bytes of a path
 
 
 def memory_root() -> Path:
-    """Where this host's memory tier is, if it has one."""
+    """Where this host's memory tier is."""
     return Path(os.environ.get("BRAID_MEMORY_ROOT", "/dev/shm"))
 
 
@@ -40,17 +41,28 @@ def claim_memory(checkpoint: Path, incarnation: str, executor: str) -> Path:
     """The folder of one of a run's executors, made for this user alone if need be."""
     shared = _shared(incarnation)
     own = shared / executor
-    is_new = not (own / _PID).exists()
-    _make_private(shared)
-    _make_private(own)
-    if is_new:
-        write_whole(shared / _CHECKPOINT, os.fsencode(checkpoint), durable=False, mode=PRIVATE)
-        for sibling in _own_folders(shared):
-            if not _may_run(sibling) and sibling != own:
-                shutil.rmtree(sibling, ignore_errors=True)
-        # The parent of a Python worker lives as long as its executor.
-        write_whole(own / _PID, str(os.getppid()).encode(), durable=False, mode=PRIVATE)
+    try:
+        is_new = not (own / _PID).exists()
+        _make_private(shared)
+        _make_private(own)
+        if is_new:
+            _sign(shared, own, checkpoint)
+    except (OSError, BraidError):
+        for folder in (own, shared):
+            with suppress(OSError):
+                folder.rmdir()  # what is empty
+        raise
     return own
+
+
+def _sign(shared: Path, own: Path, checkpoint: Path) -> None:
+    """Note whose the folders are; those of executors that are gone are cleared."""
+    write_whole(shared / _CHECKPOINT, os.fsencode(checkpoint), durable=False, mode=PRIVATE)
+    for sibling in _own_folders(shared):
+        if sibling != own and not _may_run(sibling):
+            shutil.rmtree(sibling, ignore_errors=True)
+    # The parent of a Python worker lives as long as its executor.
+    write_whole(own / _PID, str(os.getppid()).encode(), durable=False, mode=PRIVATE)
 
 
 def reclaim_memory(own: Path) -> None:

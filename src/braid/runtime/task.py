@@ -21,7 +21,7 @@ from braid.join.step import Step, make_step
 from braid.join.worker import evaluate
 from braid.model.errors import BraidError
 from braid.runtime.heap import settle_in
-from braid.runtime.memory_tier import claim_memory, memory_root
+from braid.runtime.memory_tier import claim_memory
 from braid.runtime.orders import Orders
 from braid.state.store import DISK, MEMORY, Ownership, RunStore
 
@@ -104,14 +104,11 @@ def executor_stores(
     is_firm: bool,
 ) -> dict[int, RunStore]:
     """A worker's stores on this executor, by space; their folders are made if need be."""
-    home = executor_home(checkpoint, incarnation)
-    tiers = {tier: folder / str(worker) for tier, folder in home.items()}
-    for folder in tiers.values():
-        folder.mkdir(0o700, parents=True, exist_ok=True)
+    tiers, refusal = worker_home(checkpoint, incarnation, worker)
     log = checkpoint / "log"
     owned = (commit.owned(space, worker) for space in range(len(commit.assignments)))
     return {
-        space: RunStore(tiers, log, Ownership(len(mine), mine), memory_bytes, is_firm)
+        space: RunStore(tiers, log, Ownership(len(mine), mine), memory_bytes, is_firm, refusal)
         for space, mine in enumerate(owned)
     }
 
@@ -126,9 +123,15 @@ def local_folder() -> Path:
     return Path(os.environ["SPARK_LOCAL_DIRS"].split(",")[0])
 
 
-def executor_home(checkpoint: Path, incarnation: str) -> dict[str, Path]:
-    """The folders of this executor's runs, by tier, best first; made if need be."""
-    home = {DISK: local_folder() / "braid"}
-    if os.access(memory_root(), os.W_OK):
-        home = {MEMORY: claim_memory(checkpoint, incarnation, executor_name())} | home
-    return home
+def worker_home(checkpoint: Path, incarnation: str, worker: int) -> tuple[dict[str, Path], str]:
+    """A worker's folders on this executor by tier, best first, and why none is in memory."""
+    disk = local_folder() / "braid" / str(worker)
+    disk.mkdir(0o700, parents=True, exist_ok=True)
+    try:
+        memory = claim_memory(checkpoint, incarnation, executor_name()) / str(worker)
+        memory.mkdir(0o700, exist_ok=True)
+    except BraidError as error:
+        return {DISK: disk}, error.message
+    except OSError as error:
+        return {DISK: disk}, f"{error.strerror}: {error.filename}"
+    return {MEMORY: memory, DISK: disk}, ""
