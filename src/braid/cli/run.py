@@ -8,7 +8,7 @@ import typer
 
 from braid import cql
 from braid.cli.spark_start import start_spark
-from braid.cli.view import RunView
+from braid.cli.stopping import follow
 from braid.model.errors import BraidError
 from braid.runtime import sinks
 from braid.runtime.files import FileStream, files
@@ -196,12 +196,7 @@ def run(
         spill_percent=spill_percent,
         cleanup=cleanup,
     )
-    try:
-        with RunView(running):
-            running.await_termination()
-    except KeyboardInterrupt:
-        running.stop()
-        raise
+    follow(running, "; the same command goes on")
     done = running.progress
     typer.echo(
         f"{done.input_rows:,} rows in {done.batches:,} batches, {done.output_rows:,} results "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +55,8 @@ class Job:
             assert context is not None, "a task runs inside Spark"
             worker = context.partitionId()
             settle_in()
+            # Ctrl-C reaches every process of a terminal; the driver decides what comes of it.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             orders = Orders.read(self.orders)
             try:
                 step = self._step(orders, number, worker)
