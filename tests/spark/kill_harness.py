@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pyarrow.parquet as pq
 
-from braid.runtime.task import MEMORY_ROOT
+from braid.runtime.memory_tier import memory_root
 from braid.state.checkpoint import read_sealed
 from braid.state.commit import Commit
 from tests.oracle.answers import counted
@@ -227,7 +227,7 @@ class Job:
             assert not list(folder.rglob("*.pending"))
             assert not list(folder.glob(".staging/*"))
         identity = read_sealed(self.checkpoint / "braid.json")["id"]
-        assert not list(MEMORY_ROOT.glob(f"braid-{identity}-*")), "state is left in memory"
+        assert not list(memory_root().glob(f"braid-{identity}-*")), "state is left in memory"
         for driver in self.drivers:
             wait_until(lambda driver=driver: not driver.processes(), "its processes are gone")
 

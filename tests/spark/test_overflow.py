@@ -15,7 +15,8 @@ import braid
 from braid.adapt.choose import ORDERS
 from braid.adapt.sizes import parse_size
 from braid.model.errors import BraidError
-from braid.runtime.task import MEMORY_ROOT, local_folder
+from braid.runtime.memory_tier import memory_root
+from braid.runtime.task import local_folder
 from tests.oracle.answers import counted
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN
 from tests.spark.folders import date, stream_of
@@ -207,7 +208,7 @@ def test_a_full_disk_leaves_groups_in_memory_and_is_told_once(
 def in_memory(checkpoint: Path) -> Counter[str]:
     """Bytes that each worker has in the memory tier now, as anyone can see from outside."""
     sizes: Counter[str] = Counter()
-    for home in MEMORY_ROOT.glob("braid-*"):
+    for home in memory_root().glob("braid-*"):
         try:
             if (home / "checkpoint").read_text() != str(checkpoint):
                 continue

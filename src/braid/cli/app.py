@@ -13,6 +13,7 @@ from braid.cli.explain import explain
 from braid.cli.generate import generate
 from braid.cli.optimize import optimize
 from braid.cli.run import run
+from braid.cli.stopping import Stopped, heed_signals, leave
 from braid.model.errors import BraidError
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ app.command()(experiment)
 def main() -> None:
     """Run the command that the arguments name."""
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    heed_signals()
     try:
         app()
     except BraidError as error:
@@ -42,6 +44,5 @@ def main() -> None:
         errors.print("[red]error:[/red]", end=" ")
         errors.print(f"{error.strerror or error}: {error.filename or ''}", markup=False)
         sys.exit(1)
-    except KeyboardInterrupt:
-        errors.print("interrupted: the same command continues from the checkpoint")
-        sys.exit(130)
+    except Stopped as stopped:
+        leave(stopped)

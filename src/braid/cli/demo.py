@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import typer
 
 from braid.cli.spark_start import start_spark
-from braid.cli.view import RunView
+from braid.cli.stopping import follow
 from braid.model.errors import BraidError
 from braid.runtime import sinks
 from braid.runtime.files import files
@@ -48,8 +48,7 @@ def demo(
         )
         out = folder / "out"
         running = bound.start(checkpoint=folder / "checkpoint", sink=sinks.parquet(out))
-        with RunView(running):
-            running.await_termination()
+        follow(running)
         _compare(folder, out)
 
 

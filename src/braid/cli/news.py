@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from braid.events import (
     BatchRetried,
     CleanedUp,
+    Displaced,
     FileAwaited,
     Held,
     Migrated,
@@ -38,6 +39,8 @@ def sentence_of(event: Event) -> str | None:
         case Spilled(worker=worker, groups=groups, bytes=size, reason=reason):
             what = f"{groups:,} groups ({bytes_text(size)})"
             return f"worker {worker} pushed {what} to disk{why(reason)}"
+        case Displaced(host=host, reason=reason):
+            return f"{host} keeps state on disk, as its memory refuses it: {reason}"
         case Relocated(step=step) if step in _TOLD_STEPS:
             what = f"{event.groups:,} groups ({bytes_text(event.bytes)}) {_TOLD_STEPS[step]}"
             who = f"from worker {event.sender} to worker {event.receiver}"

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from braid.cli.stopping import heed_signals
 from braid.model.errors import BraidError
 from braid.runtime.session import session
 
@@ -31,6 +32,7 @@ def start_spark(master: str) -> SparkSession:
                 f"Spark did not start on {master!r}: {reason}",
                 hint=f"check --master; what Spark wrote is in {log}",
             ) from None
+        heed_signals()
         atexit.register(Path(log).unlink, missing_ok=True)
         return spark
 

@@ -63,6 +63,7 @@ class WorkerShare:
     busy_ms: int
     rebuilt_runs: int
     host: str
+    displaced_runs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +178,20 @@ class Spilled:
     bytes: int
     reason: str
     numbers: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Displaced:
+    """The memory of a host refused state, which is kept on disk; told once for each host.
+
+    A batch's `displaced_runs` count what was refused in it.
+    """
+
+    name: ClassVar = "displaced"
+    batch: int
+    host: str
+    runs: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +323,7 @@ Event = (
     | FileAwaited
     | Failed
     | Spilled
+    | Displaced
     | CleanedUp
     | Relocated
     | Migrated

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from braid.join.gather import ROW_BITS, gather
 from braid.join.wire import (
     NULL_KEY,
     NULL_TIME,
@@ -17,6 +18,7 @@ from braid.join.wire import (
     TAGS,
     Layout,
 )
+from braid.model.errors import BraidError
 from braid.state.order import sort_order
 
 if TYPE_CHECKING:
@@ -145,6 +147,21 @@ def _only_chunk(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks else pa.array([], column.type)
 
 
+def _taken(column: pa.ChunkedArray, order: NDArray[np.int64]) -> pa.Array:
+    """The values of a column at some places; one of more than 2 GB has several chunks."""
+    if column.num_chunks < 2:
+        return _only_chunk(column).take(pa.array(order))
+    starts = np.cumsum([0, *map(len, column.chunks)])
+    chunk = np.searchsorted(starts, order, side="right") - 1
+    try:
+        return gather(column.chunks, chunk << ROW_BITS | order - starts[chunk])
+    except pa.ArrowInvalid:
+        raise BraidError(
+            "a worker got more than 2 GB of one stream's column in a batch",
+            hint="take fewer files in a batch (--files-per-batch), or more --workers",
+        ) from None
+
+
 def _stored_rows(
     layout: Layout,
     table: pa.Table,
@@ -153,8 +170,7 @@ def _stored_rows(
     order: NDArray[np.int64],
 ) -> pa.RecordBatch:
     """A port's rows in the form that its runs have."""
-    places = pa.array(order)
-    slots = (_only_chunk(table.column(f"slot{slot}")).take(places) for slot in layout.slots)
+    slots = (_taken(table.column(f"slot{slot}"), order) for slot in layout.slots)
     # Spark may label a type otherwise than we do: a nested field as non-null, a time zone.
     typed = (slot.cast(kind) for slot, kind in zip(slots, layout.types, strict=True))
     columns = [pa.array(hashes[order]), pa.array(times[order]), *typed]

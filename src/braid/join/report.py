@@ -29,6 +29,8 @@ _PLAIN_FIELDS = (
     "output_rows",
     "busy_ms",
     "rebuilt_runs",
+    "displaced_runs",
+    "memory_refusal",
 )
 
 
@@ -49,6 +51,7 @@ class Report:
 
     `generations`, `overflowed` and `loads` are of the spaces of this round, `waiting` are the
     rows that wait for it, and `parcels` what was taken out of states, by space and state.
+    Memory refused `displaced_runs` for a reason.
     """
 
     worker: int
@@ -75,6 +78,8 @@ class Report:
     busy_ms: int
     rebuilt_runs: int
     out_of_range_time_rows: int = 0
+    displaced_runs: int = 0
+    memory_refusal: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The report as a JSON object."""

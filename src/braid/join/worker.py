@@ -204,6 +204,8 @@ class _Work:
             edges=tuple(self.edges),
             busy_ms=round((time.monotonic() - began) * 1000),
             rebuilt_runs=sum(store.rebuilt_runs for store in self.stores.values()),
+            displaced_runs=sum(store.displaced_runs for store in self.stores.values()),
+            memory_refusal=next(filter(None, (s.refusal for s in self.stores.values())), ""),
         )
 
     # Overflow.

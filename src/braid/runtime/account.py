@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from braid.events import (
     BatchDone,
+    Displaced,
     PairSelectivity,
     ProbeCount,
     StateSize,
@@ -53,6 +54,17 @@ def batch_done(
     )
 
 
+def newly_displaced(
+    batch: int, reports: Sequence[Report], told: set[str]
+) -> Iterator[Displaced]:
+    """The hosts whose memory refuses state and that are not `told` of yet; now they are."""
+    for report in reports:
+        if report.memory_refusal and report.host not in told:
+            told.add(report.host)
+            runs = sum(each.displaced_runs for each in reports if each.host == report.host)
+            yield Displaced(batch, report.host, runs, report.memory_refusal)
+
+
 def rate_facts(known: DataStatistics) -> tuple[StreamRate, ...]:
     """What is known of streams."""
     rates = known.rates.items()
@@ -80,6 +92,7 @@ def _share(commit: Commit, reports: Sequence[Report], worker: int) -> WorkerShar
         busy_ms=sum(report.busy_ms for report in mine),
         rebuilt_runs=sum(report.rebuilt_runs for report in mine),
         host=mine[-1].host,
+        displaced_runs=sum(report.displaced_runs for report in mine),
     )
 
 

@@ -27,7 +27,7 @@ from braid.join.outcome import next_commit
 from braid.join.report import Report
 from braid.model.errors import BraidError
 from braid.model.failpoints import reach
-from braid.runtime.account import batch_done
+from braid.runtime.account import batch_done, newly_displaced
 from braid.runtime.faults import explain_fault, unlogged
 from braid.runtime.orders import Orders
 from braid.runtime.session import quiet
@@ -85,6 +85,7 @@ class Coordinator:
     journal: Journal
     max_ahead_us: int | None = None
     clock: Callable[[], float] = time.monotonic
+    displaced: set[str] = field(default_factory=set, init=False)  # hosts without memory for us
     steps: tuple[Callable[[_Batch], None], ...] = field(init=False)
     _began: float = field(init=False)
 
@@ -265,6 +266,8 @@ class Coordinator:
         elapsed_ms = round((self.clock() - batch.began) * 1000)
         known = self.observation.statistics
         self.journal.add(batch_done(self.plan, self.commit, batch.reports, known, elapsed_ms))
+        for displaced in newly_displaced(batch.number, batch.reports, self.displaced):
+            self.journal.add(displaced)
         self._adapt(batch, elapsed_ms)
 
     def _adapt(self, batch: _Batch, elapsed_ms: int) -> None:

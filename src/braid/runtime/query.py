@@ -27,6 +27,7 @@ from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.files import FORMATS, FileStream, FolderReader
 from braid.runtime.idleness import Idleness
+from braid.runtime.memory_tier import reclaim_memory, release_memory
 from braid.runtime.migration import Migration, parse_wish
 from braid.runtime.observation import Observation
 from braid.runtime.pacing import Pacing
@@ -39,7 +40,6 @@ from braid.runtime.shelf import Shelf
 from braid.runtime.shipping import Shipment
 from braid.runtime.sinks import ParquetSink, Sink
 from braid.runtime.split import Splits
-from braid.runtime.task import reclaim_memory, release_memory
 from braid.runtime.typing import SparkTyping
 from braid.runtime.union import StreamUnion
 from braid.state.checkpoint import Checkpoint, Identity

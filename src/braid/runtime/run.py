@@ -245,8 +245,9 @@ class FolderFeed:
         self._stopping = threading.Event()
         self._failure: Exception | None = None
         self._used_up = False
-        self._thread = threading.Thread(target=self._work, name="braid", daemon=True)
-        self._thread.start()
+        # Not the thread's own end: a signal during `Thread.join` makes Python take it for over.
+        self._ended = threading.Event()
+        threading.Thread(target=self._work, name="braid", daemon=True).start()
 
     def _work(self) -> None:
         try:
@@ -274,6 +275,8 @@ class FolderFeed:
                 self._used_up = True
         except Exception as failure:
             self._failure = failure
+        finally:
+            self._ended.set()
 
     def _stand_by(self) -> None:
         """Show what need not wait for more rows, and look for files that have come."""
@@ -309,10 +312,10 @@ class FolderFeed:
 
     def wait(self, timeout_s: float | None) -> bool:
         """Wait for the thread; a failure in it is raised here."""
-        self._thread.join(timeout_s)
+        ended = self._ended.wait(timeout_s)
         if self._failure is not None:
             raise self._failure
-        return not self._thread.is_alive()
+        return ended
 
     @property
     def is_used_up(self) -> bool:

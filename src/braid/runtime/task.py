@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
+import signal
 import socket
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,8 +22,8 @@ from braid.join.step import Step, make_step
 from braid.join.worker import evaluate
 from braid.model.errors import BraidError
 from braid.runtime.heap import settle_in
+from braid.runtime.memory_tier import claim_memory
 from braid.runtime.orders import Orders
-from braid.state.checkpoint import is_owned
 from braid.state.store import DISK, MEMORY, Ownership, RunStore
 
 if TYPE_CHECKING:
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
 
 REPORT = "report string"
 """The schema of what a task returns: one JSON object."""
-
-MEMORY_ROOT = Path("/dev/shm")
-_PREFIX = "braid-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +55,8 @@ class Job:
             assert context is not None, "a task runs inside Spark"
             worker = context.partitionId()
             settle_in()
+            # Ctrl-C reaches every process of a terminal; the driver decides what comes of it.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             orders = Orders.read(self.orders)
             try:
                 step = self._step(orders, number, worker)
@@ -110,14 +108,11 @@ def executor_stores(
     is_firm: bool,
 ) -> dict[int, RunStore]:
     """A worker's stores on this executor, by space; their folders are made if need be."""
-    home = executor_home(checkpoint, incarnation)
-    tiers = {tier: folder / str(worker) for tier, folder in home.items()}
-    for folder in tiers.values():
-        folder.mkdir(parents=True, exist_ok=True)
+    tiers, refusal = worker_home(checkpoint, incarnation, worker)
     log = checkpoint / "log"
     owned = (commit.owned(space, worker) for space in range(len(commit.assignments)))
     return {
-        space: RunStore(tiers, log, Ownership(len(mine), mine), memory_bytes, is_firm)
+        space: RunStore(tiers, log, Ownership(len(mine), mine), memory_bytes, is_firm, refusal)
         for space, mine in enumerate(owned)
     }
 
@@ -132,57 +127,15 @@ def local_folder() -> Path:
     return Path(os.environ["SPARK_LOCAL_DIRS"].split(",")[0])
 
 
-def executor_home(checkpoint: Path, incarnation: str) -> dict[str, Path]:
-    """The folders of this executor's runs, by tier, best first; made if need be."""
-    home = {DISK: local_folder() / "braid"}
-    if os.access(MEMORY_ROOT, os.W_OK):
-        shared = MEMORY_ROOT / f"{_PREFIX}{incarnation}"
-        own = shared / executor_name()
-        if not own.exists():
-            _claim(shared, own, checkpoint)
-        home = {MEMORY: own} | home
-    return home
-
-
-def _claim(shared: Path, own: Path, checkpoint: Path) -> None:
-    """Make this executor's folder in memory, and clear those of executors that are gone."""
-    shared.mkdir(exist_ok=True)
-    (shared / "checkpoint").write_text(str(checkpoint))
-    for sibling in shared.iterdir():
-        with suppress(OSError, ValueError):
-            if sibling.is_dir() and not _is_running(int((sibling / "pid").read_text())):
-                shutil.rmtree(sibling)
-    own.mkdir(exist_ok=True)
-    # The parent of a Python worker lives as long as its executor.
-    (own / "pid").write_text(str(os.getppid()))
-
-
-def _is_running(pid: int) -> bool:
+def worker_home(checkpoint: Path, incarnation: str, worker: int) -> tuple[dict[str, Path], str]:
+    """A worker's folders on this executor by tier, best first, and why none is in memory."""
+    disk = local_folder() / "braid" / str(worker)
+    disk.mkdir(0o700, parents=True, exist_ok=True)
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def reclaim_memory(own: Path) -> None:
-    """Remove what dead runs left in this machine's memory: nobody holds their checkpoint.
-
-    The caller holds the checkpoint `own`, so whatever is there of it is of the dead too.
-    """
-    if not MEMORY_ROOT.is_dir():
-        return
-    for shared in MEMORY_ROOT.glob(f"{_PREFIX}*"):
-        try:
-            checkpoint = Path((shared / "checkpoint").read_text())
-        except OSError:
-            continue  # just being made, or not ours
-        if checkpoint == own or not is_owned(checkpoint):
-            shutil.rmtree(shared, ignore_errors=True)
-
-
-def release_memory(incarnation: str) -> None:
-    """Remove what this run kept in memory on this machine."""
-    shutil.rmtree(MEMORY_ROOT / f"{_PREFIX}{incarnation}", ignore_errors=True)
+        memory = claim_memory(checkpoint, incarnation, executor_name()) / str(worker)
+        memory.mkdir(0o700, exist_ok=True)
+    except BraidError as error:
+        return {DISK: disk}, error.message
+    except OSError as error:
+        return {DISK: disk}, f"{error.strerror}: {error.filename}"
+    return {MEMORY: memory, DISK: disk}, ""

@@ -39,6 +39,7 @@ _NOUNS = {
     "groups": "number of groups",
 }
 _TAIL = b"}\n"
+_LOCK = "lock"
 _PUBLISHED = "published.json"
 _COMMIT_NAME = re.compile(r"-?\d+\.json")
 _LOCK_TRIES, _LOCK_PAUSE_S = 5, 0.1  # others may test the lock for an instant
@@ -81,7 +82,7 @@ class Checkpoint:
         _refuse_foreign(folder)
         with room_in(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            lock = _lock(folder / "lock")
+            lock = _lock(folder / _LOCK)
         try:
             checkpoint = cls(folder, _identify(folder, identity, first), lock)
             with room_in(folder):
@@ -95,6 +96,7 @@ class Checkpoint:
     def close(self) -> None:
         """Let others have the checkpoint."""
         os.close(self._lock)
+        self._lock = -1  # nothing is written any more
 
     def last_commit(self) -> Commit:
         """The newest commit record, once all that it names has been found undamaged."""
@@ -117,8 +119,22 @@ class Checkpoint:
         return max(records, key=lambda path: int(path.stem))
 
     def write(self, commit: Commit) -> None:
-        """Make a commit record the newest one."""
+        """Make a commit record the newest one; others must not have the checkpoint by now."""
+        self._check_lock()
         _write_commit(self.folder, commit)
+
+    def _check_lock(self) -> None:
+        """Refuse to go on without the lock that was taken: another run may have the new one."""
+        try:
+            if os.path.samestat(os.fstat(self._lock), os.stat(self.folder / _LOCK)):
+                return
+        except OSError:
+            pass  # it is gone
+        raise CheckpointError(
+            f"the lock of the checkpoint {self.folder} was removed while a run held it",
+            hint="leave the file alone; once no other run is on this checkpoint, start again: "
+            "nothing was lost",
+        )
 
     @property
     def names(self) -> Path:
@@ -188,7 +204,7 @@ def _refuse_foreign(folder: Path) -> None:
             raise _damaged(folder / "braid.json", "it is missing")
         # A first start that was cut off leaves only these behind.
         strangers = {path.name for path in folder.iterdir()} - {
-            "lock",
+            _LOCK,
             "commits",
             "log",
             "orders",
@@ -220,14 +236,19 @@ def _lock(path: Path) -> int:
 
 
 def is_owned(folder: Path) -> bool:
-    """Whether some process runs on this checkpoint; a folder that is gone belongs to nobody."""
+    """Whether some process may run on this checkpoint.
+
+    A folder that is gone belongs to nobody; one that does not let us look, to somebody.
+    """
     try:
-        handle = os.open(folder / "lock", os.O_RDWR)
-    except FileNotFoundError:
+        handle = os.open(folder / _LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
         return False
+    except OSError:
+        return True
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError:
         return True
     finally:
         os.close(handle)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import xxhash
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 PENDING = ".pending"
 """Suffix of a file that is still being written; one that a crash left may be removed."""
+
+
+PRIVATE = 0o600
+"""The mode of a file that its owner alone may read."""
 
 
 def checksum(*chunks: bytes | memoryview) -> str:
@@ -56,15 +61,17 @@ def room_in(folder: Path | str) -> Iterator[None]:
         raise
 
 
-def write_whole(path: Path, *chunks: bytes | memoryview, durable: bool) -> None:
+def write_whole(
+    path: Path, *chunks: bytes | memoryview, durable: bool, mode: int = 0o666
+) -> None:
     """Write a file so that it is there with all of its bytes, or not there at all.
 
-    With `durable` it also survives a power cut once this returns.
+    With `durable` it also survives a power cut once this returns. The umask narrows the `mode`.
     """
     pending = path.with_name(f"{path.name}.{os.getpid()}{PENDING}")
     with room_in(path.parent):
         try:
-            with open(pending, "wb") as file:
+            with open(pending, "wb", opener=partial(os.open, mode=mode)) as file:
                 file.writelines(chunks)
                 if durable:
                     file.flush()

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from braid.model.errors import DamagedFile, StorageFull
 from braid.state.bloom import filter_of
-from braid.state.files import checksum, named_in_full, write_whole
+from braid.state.files import PRIVATE, checksum, named_in_full, write_whole
 from braid.state.order import merge_rows
 from braid.state.runs import (
     Ladder,
@@ -79,7 +79,8 @@ class RunStore:
     `tiers` are folders that exist, tried in order when a run is written: what does not fit
     into memory goes to disk. Within `limit_bytes` of memory there is room for work that can
     wait; where there is such a limit, runs on disk are there to stay. If it `is_firm`, all else
-    goes to disk too, as long as there is room.
+    goes to disk too, as long as there is room. The `refusal` says why memory takes no runs:
+    there is none, or it is full; `displaced_runs` had to go to disk for that.
     """
 
     tiers: Mapping[str, Path]
@@ -87,7 +88,9 @@ class RunStore:
     ownership: Ownership
     limit_bytes: int | None = None
     is_firm: bool = False
+    refusal: str = ""
     rebuilt_runs: int = field(default=0, init=False)
+    displaced_runs: int = field(default=0, init=False)
 
     @staticmethod
     def describe(name: str, rows: pa.RecordBatch, data: pa.Buffer) -> Run:
@@ -123,6 +126,8 @@ class RunStore:
                 checksum=checksum(*chunks),
                 filter_at=data.size + padding,
             )
+        if tier == MEMORY and MEMORY not in self.tiers:
+            self.displaced_runs += 1
         found = self._write_where_it_fits(run.file, chunks, choices)
         _verified.add(str(self.tiers[found] / run.file))
         return replace(run, tier=found)
@@ -154,12 +159,18 @@ class RunStore:
         *first, last = choices
         for tier in first:
             try:
-                write_whole(self.tiers[tier] / name, *chunks, durable=False)
-            except StorageFull:
+                self._write_file(tier, name, chunks)
+            except StorageFull as full:
+                if tier == MEMORY:
+                    self.displaced_runs += 1
+                    self.refusal = full.message
                 continue
             return tier
-        write_whole(self.tiers[last] / name, *chunks, durable=False)
+        self._write_file(last, name, chunks)
         return last
+
+    def _write_file(self, tier: str, name: str, chunks: Sequence[memoryview]) -> None:
+        write_whole(self.tiers[tier] / name, *chunks, durable=False, mode=PRIVATE)
 
     def open(self, run: Run, horizon_us: int | None) -> OpenRun | None:
         """Map a run, or make it again from the log; None if nothing of it is alive any more.

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from braid.events import (
     BatchDone,
     BatchRetried,
+    Displaced,
     Event,
     Finished,
     Recovered,
@@ -47,6 +48,7 @@ EVENTS: list[Event] = [
     Recovered(3, 100, 2000, None),
     BATCH,
     BatchRetried(3, "executor lost"),
+    Displaced(3, "h/1", 2, "no space left"),
     Finished("input used up", 4, 80, 32, 900),
 ]
 

@@ -74,6 +74,30 @@ def test_a_checkpoint_has_one_user_at_a_time(tmp_path: Path) -> None:
     opened(tmp_path).close()
 
 
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_run_whose_lock_was_removed_commits_nothing_more(
+    tmp_path: Path, replaced: bool
+) -> None:
+    first = opened(tmp_path)
+    (tmp_path / "lock").unlink()
+    second = opened(tmp_path) if replaced else None
+    with pytest.raises(CheckpointError, match="lock of the checkpoint") as caught:
+        first.write(replace(FIRST, batch=3))
+    assert "nothing was lost" in str(caught.value.hint)
+    assert first.last_commit() == FIRST
+    if second is not None:
+        second.write(replace(FIRST, batch=4))
+        second.close()
+    first.close()
+
+
+def test_a_closed_checkpoint_takes_no_commit(tmp_path: Path) -> None:
+    closed = opened(tmp_path)
+    closed.close()
+    with pytest.raises(CheckpointError):
+        closed.write(replace(FIRST, batch=3))
+
+
 def test_a_checkpoint_is_free_once_the_process_that_held_it_is_gone(tmp_path: Path) -> None:
     code = (
         "import sys, pathlib; from tests.unit.state.test_checkpoint import opened;"

@@ -1,0 +1,73 @@
+"""Ending a command by a signal: by Ctrl-C, or by the SIGTERM of whoever has started it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import typer
+
+from braid.cli.view import RunView
+from braid.model.errors import BraidError
+
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import NoReturn
+
+    from braid.runtime.run import Run
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stopped(BaseException):
+    """A signal asked the command to end; no error, and not to be taken for one."""
+
+    def __init__(self, number: int) -> None:
+        """Keep the signal's number: the exit code tells it."""
+        super().__init__(number)
+        self.number = number
+
+
+def heed_signals() -> None:
+    """Have Ctrl-C and SIGTERM raise `Stopped` in the main thread.
+
+    PySpark sets a handler that cancels the batch at hand: call this after Spark's start too.
+    """
+    if threading.current_thread() is threading.main_thread():
+        for number in _SIGNALS:
+            signal.signal(number, _stop)
+
+
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    raise Stopped(number)
+
+
+def leave(stopped: Stopped) -> NoReturn:
+    """Exit with the code of a signal; one that comes now does not even wait for threads."""
+    for number in _SIGNALS:
+        signal.signal(number, lambda number, _: os._exit(128 + number))
+    sys.exit(128 + stopped.number)
+
+
+def follow(running: Run, advice: str = "") -> None:
+    """Show a run until it ends; a signal ends it after the batch at hand, a second one at once.
+
+    The `advice` tells how a run that was stopped goes on.
+    """
+    try:
+        with RunView(running):
+            running.await_termination()
+    except Stopped:
+        typer.echo("stopping after the batch at hand; a second signal ends at once", err=True)
+        try:
+            running.stop()
+        except BraidError as error:  # Spark may have got the signal too
+            typer.echo(error.message, err=True)
+        batch = running.progress.batch
+        when = "before the first batch" if batch is None else f"after batch {batch}"
+        typer.echo(f"stopped {when}{advice}", err=True)
+        raise
