@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from braid.cql.event_time import EventTime
     from braid.cql.group import Groups
     from braid.cql.lower import Lowering
     from braid.cql.normal import Texts
@@ -42,12 +43,14 @@ class Entry:
         return self.alias if self.alias is not None else own
 
 
-def entries(scope: Scope, select: Sequence[SelectItem]) -> list[Entry]:
+def entries(
+    scope: Scope, select: Sequence[SelectItem], times: Sequence[EventTime]
+) -> list[Entry]:
     """The columns of SELECT, with stars spelled out."""
-    return [entry for item in select for entry in _entries(scope, item)]
+    return [entry for item in select for entry in _entries(scope, item, times)]
 
 
-def _entries(scope: Scope, item: SelectItem) -> Iterator[Entry]:
+def _entries(scope: Scope, item: SelectItem, times: Sequence[EventTime]) -> Iterator[Entry]:
     if not isinstance(item.what, Star):
         yield Entry(item.what, item.alias.text if item.alias else None, item.place)
         return
@@ -56,6 +59,8 @@ def _entries(scope: Scope, item: SelectItem) -> Iterator[Entry]:
         for column in scope.schemas[stream].names:
             if one is None and column.lower() in scope.merged[stream]:
                 continue  # USING has it already
+            if times[stream].is_computed and column == times[stream].column:
+                continue  # it is none of the stream's own
             parts = (scope.aliases[stream], column)
             names = tuple(Name(part, item.place) for part in parts)
             yield Entry(ColumnName(names, item.place), None, item.place)
