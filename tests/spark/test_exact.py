@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import decimal
 import json
 import random
 from collections import Counter
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -452,3 +454,56 @@ def test_times_that_no_calendar_holds_count_as_null(
     road.travel(1)
     assert road.runs[0].progress.null_rows == 2 * 4
     assert sorted(row[:2] for row in road.results) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+WIDTHS: dict[str, tuple[list[pa.DataType], list[Any]]] = {
+    "integers": (
+        [pa.int16(), pa.int32(), pa.int64()],
+        [0, -1, 7, 2**15 - 1, -(2**15), 2**31 - 1, -(2**31), 2**40, None],
+    ),
+    "decimals": (
+        [pa.decimal128(6, 2), pa.decimal128(9, 0), pa.decimal128(20, 4)],
+        [decimal.Decimal(text) for text in ("0", "-1", "12.5", "9999", "99999", "0.0001")],
+    ),
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("family", WIDTHS)
+def test_keys_of_different_widths_join_as_in_spark_and_duckdb(
+    spark: SparkSession, tmp_path: Path, family: str
+) -> None:
+    kinds, values = WIDTHS[family]
+    tables = {}
+    for name, kind in zip("abc", kinds, strict=True):
+        keys = pa.array([value for value in values if _fits(value, kind)], kind)
+        times = pa.array([SPRING.replace(tzinfo=dt.UTC)] * len(keys), TIME)
+        tables[name] = pa.table({"k": keys, "v": pa.array(range(len(keys))), "ts": times})
+        (tmp_path / name).mkdir()
+        pq.write_table(tables[name], tmp_path / name / "0.parquet")
+    select = "SELECT a.k AS ak, b.k AS bk, c.k AS ck, a.v AS av, b.v AS bv, c.v AS cv FROM "
+    where = "WHERE a.k = b.k AND b.k = c.k"
+    text = f"{select} a [RANGE 1 DAY], b [RANGE 1 DAY], c [RANGE 1 DAY] {where}"
+    folders = {name: braid.files(tmp_path / name) for name in "abc"}
+    sink = braid.sinks.memory()
+    bound = braid.query(text, event_time="ts", **folders)
+    bound.start(checkpoint=tmp_path / "checkpoint", sink=sink, workers=3).await_termination()
+    found = sink.table()
+    assert found.schema.types[:3] == kinds
+    for name in "abc":
+        spark.read.parquet(str(tmp_path / name)).createOrReplaceTempView(name)
+    expected = spark.sql(f"{select} a, b, c {where}").toArrow()
+    assert counted(found) == counted(expected)
+    with duckdb.connect() as db:
+        for name, table in tables.items():
+            db.register(name, table)
+        answer = db.sql(f"{select} a, b, c {where}").to_arrow_table()
+    assert counted(found) == counted(answer)
+    assert found.num_rows > 1
+
+
+def _fits(value: Any, kind: pa.DataType) -> bool:
+    try:
+        return value is None or pa.scalar(value, kind).as_py() == value
+    except (pa.ArrowInvalid, OverflowError):
+        return False

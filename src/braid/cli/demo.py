@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import typer
 
 from braid.cli.spark_start import start_spark
-from braid.cli.stopping import follow
+from braid.cli.stopping import see_through
 from braid.model.errors import BraidError
 from braid.runtime import sinks
 from braid.runtime.files import files
@@ -48,7 +48,7 @@ def demo(
         )
         out = folder / "out"
         running = bound.start(checkpoint=folder / "checkpoint", sink=sinks.parquet(out))
-        follow(running)
+        see_through(running)
         _compare(folder, out)
 
 

@@ -8,10 +8,13 @@ import typer
 from braid import cql
 from braid.cli.plan_picture import draw_plan
 from braid.cli.run import check_streams, query_text, streams_of
+from braid.cql.event_time import time_names
 from braid.plan.explain import explain as explain_rounds
 from braid.plan.lay_rounds import lay_rounds
 from braid.plan.shape import read_shape, shape_text
+from braid.runtime.event_time import source_times
 from braid.runtime.files import arrow_schema
+from braid.runtime.query import used_streams
 
 
 def explain(
@@ -44,10 +47,15 @@ def explain(
     text = query_text(file, q)
     streams = streams_of(stream, files_per_batch=1)
     check_streams(text, streams)
-    schemas = {name: arrow_schema(each) for name, each in streams.items()}
-    query = cql.bind(text, schemas, event_time=event_time)
+    used = used_streams(text, streams)
+    schemas = {name: arrow_schema(each) for name, each in streams.items() if name in used}
+    times = source_times(event_time, schemas)
+    by_source = {name: each.time for name, each in times.items()}
+    schemas = {name: times[name].with_arrow(schema) for name, schema in schemas.items()}
+    query = cql.bind(text, schemas, event_time=by_source)
     shape = read_shape(query, shape_text(plan, order))
-    rounds = lay_rounds(query, [shape], event_time)
+    names = time_names(tuple(by_source[each.source] for each in query.streams))
+    rounds = lay_rounds(query, [shape], names)
     if draw is not None:
         draw_plan(query, rounds, draw)
     typer.echo(explain_rounds(query, rounds))

@@ -8,7 +8,7 @@ import typer
 
 from braid import cql
 from braid.cli.spark_start import start_spark
-from braid.cli.stopping import follow
+from braid.cli.stopping import see_through
 from braid.model.errors import BraidError
 from braid.model.paths import local_path
 from braid.runtime import sinks
@@ -234,7 +234,7 @@ def run(
         spill_percent=spill_percent,
         cleanup=cleanup,
     )
-    follow(running, "; the same command goes on")
+    see_through(running, "; the same command goes on")
     done = running.progress
     others = {
         "with a time out of range": done.out_of_range_rows,

@@ -53,7 +53,7 @@ def leave(stopped: Stopped) -> NoReturn:
     sys.exit(128 + stopped.number)
 
 
-def follow(running: Run, advice: str = "") -> None:
+def see_through(running: Run, advice: str = "") -> None:
     """Show a run until it ends; a signal ends it after the batch at hand, a second one at once.
 
     The `advice` tells how a run that was stopped goes on.

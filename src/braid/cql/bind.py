@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from braid.cql.condition import Sorter, using_equality
+from braid.cql.event_time import EventTime, EventTimes, stream_times, time_names
 from braid.cql.group import Groups, is_grouped
 from braid.cql.key import join_keys
 from braid.cql.lower import Derivations, Lowering
@@ -15,13 +14,13 @@ from braid.cql.normal import Texts, normal_text
 from braid.cql.parse import parse
 from braid.cql.place import SIMPLER, Place
 from braid.cql.read_term import DEEPEST
-from braid.cql.scope import Scope, nearest, open_scope
+from braid.cql.scope import Scope, open_scope
 from braid.cql.select import Selection, entries
 from braid.cql.sql import bracket_depth, read_words
 from braid.cql.stream import history, refuse_slide, slide_us
 from braid.cql.timebound import TimeReader, first_impossible, tightest
 from braid.cql.types import Types, Typing
-from braid.model.errors import BraidError
+from braid.model.expression import Column
 from braid.model.query import Key, Query, Schemas, StreamRef
 
 if TYPE_CHECKING:
@@ -39,14 +38,16 @@ if TYPE_CHECKING:
 
 
 def bind(
-    text: str, schemas: Schemas, *, event_time: str, typing: Typing | None = None
+    text: str, schemas: Schemas, *, event_time: EventTimes, typing: Typing | None = None
 ) -> Query:
     """Read a query over streams with the given schemas.
 
     `event_time` names the timestamp column that every stream must have, spelled as in the
-    schemas. A fault of the text is a `QueryError`, one of that column a plain `BraidError`.
+    schemas, or that of each. A fault of the text is a `QueryError`, one of that column a plain
+    `BraidError`.
     With a `typing` the types of all expressions are checked, without it those of columns alone.
 
+    >>> import pyarrow as pa
     >>> flat = pa.schema({"k": pa.int64(), "ts": pa.timestamp("us")})
     >>> text = "select A.k from a [range 60 seconds], b [range 0.5 hours] where b.K = a.k"
     >>> bind(text, {"a": flat, "b": flat}, event_time="ts").text
@@ -55,8 +56,8 @@ def bind(
     try:
         syntax = parse(text)
         scope = open_scope(syntax.streams, schemas)
-        _check_event_time(scope, event_time)
-        binder = _Binder(syntax, scope, event_time, Types(scope, typing))
+        times = stream_times(scope, event_time)
+        binder = _Binder(syntax, scope, times, Types(scope, typing))
         query, names = binder.query({})
         return binder.query(names)[0] if names else query
     except RecursionError as error:
@@ -78,14 +79,14 @@ class _Binder:
 
     syntax: Syntax
     scope: Scope
-    event_time: str
+    times: tuple[EventTime, ...]
     types: Types
 
     def query(self, names: Names) -> tuple[Query, Names]:
         """The query, with the given names for derived columns; and all names that they need."""
-        derivations = Derivations(self.scope, self.types, names)
+        derivations = Derivations(self.scope, self.types, names, self._walls())
         lowering = Lowering(self.scope, derivations)
-        sorter = Sorter(lowering, TimeReader(self.scope, self.event_time), self.types)
+        sorter = Sorter(lowering, TimeReader(self.scope, self.times), self.types)
         conditions = sorter.sort(self.syntax.conditions)
         conditions.equalities[:0] = self._using()
         joins = join_keys(self.scope, self.types, self.syntax.streams, conditions.equalities)
@@ -110,16 +111,23 @@ class _Binder:
             tightest([bound for bound, _ in conditions.bounds]),
             grouping,
         )
-        text = normal_text(query, texts, self.event_time)
+        text = normal_text(query, texts, time_names(self.times))
         if bracket_depth(read_words(text)) > DEEPEST:  # it could not be read again
             raise _too_deep(self.syntax.streams[0].source.place.text)
         return replace(query, text=text), derivations.settled_names()
+
+    def _walls(self) -> dict[Column, Column]:
+        return {
+            Column(number, time.wall): Column(number, time.column)
+            for number, time in enumerate(self.times)
+            if time.wall is not None
+        }
 
     def _home(self, side: Snippet) -> Place:
         return self.syntax.streams[side.stream].source.place
 
     def _entries(self) -> list[Entry]:
-        return entries(self.scope, self.syntax.select)
+        return entries(self.scope, self.syntax.select, self.times)
 
     def _using(self) -> Iterator[Equality]:
         """The equalities of USING: a stream's column and the one of that name before it."""
@@ -142,7 +150,7 @@ class _Binder:
                 )
             refuse_slide(windows)
             return None, selection.plain()
-        event_type = self.scope.type_of(0, self.event_time)
+        event_type = self.scope.type_of(0, self.times[0].column)
         groups = Groups(selection.lowering, self.types, event_type)
         every_us = slide_us(windows)
         return selection.grouped(groups, syntax.group or (), syntax.having, every_us)
@@ -177,21 +185,3 @@ class _Binder:
 
 def _too_deep(text: str) -> QueryError:
     return Place(text, 0, len(text)).error("the query is nested too deeply", hint=SIMPLER)
-
-
-def _check_event_time(scope: Scope, event_time: str) -> None:
-    for source, schema in zip(scope.sources, scope.schemas, strict=True):
-        found = schema.get_all_field_indices(event_time)
-        if len(found) != 1:
-            count = "two columns" if found else "no column"
-            raise BraidError(
-                f"stream {source!r} has {count} {event_time!r} to take event time from",
-                hint="rename one" if found else nearest(event_time, schema.names),
-            )
-        kind = schema.field(found[0]).type
-        if not pa.types.is_timestamp(kind):
-            raise BraidError(
-                f"event-time column {event_time!r} of stream {source!r} is {kind}, "
-                "not a timestamp",
-                hint="CAST it to TIMESTAMP in the DataFrame, before the query",
-            )

@@ -20,6 +20,7 @@ from braid.cql.scope import matching
 from braid.cql.snippet import query_text
 from braid.cql.term import ColumnName, Term, Written, bare, column_names, function_call, terms
 from braid.cql.types import check_flat, summed
+from braid.cql.zone import refuse_zones
 from braid.model.expression import GROUPED, Call, Column, Expression, Literal
 from braid.model.query import WINDOW_END, Aggregate
 
@@ -89,6 +90,8 @@ class Groups:
         made = known or call(inner, lambda each: self.value(each, named))
         if made is None:
             raise _beyond(inner)
+        if isinstance(made, Call):
+            refuse_zones(made, lambda column: self.type_of(column, inner.place), inner.place)
         return made
 
     def _column(self, name: ColumnName, named: Named) -> Expression:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from braid.cql.call import NAMED, call, described, flat, own_constant
 from braid.cql.functions import is_aggregate
 from braid.cql.place import SIMPLER, Place
-from braid.cql.snippet import Snippet, joined, operand, snippet
+from braid.cql.snippet import Snippet, joined, operand, own_column, snippet
 from braid.cql.sugar import spelled_out
 from braid.cql.term import (
     ColumnName,
@@ -24,7 +24,8 @@ from braid.cql.term import (
     split,
     terms,
 )
-from braid.model.expression import Column, Expression
+from braid.cql.zone import as_instants
+from braid.model.expression import Call, Column, Expression
 from braid.model.query import Derived
 
 if TYPE_CHECKING:
@@ -42,12 +43,14 @@ if TYPE_CHECKING:
 class Derivations:
     """The derived columns of all streams, each named by its SQL or, if that is taken, anew.
 
-    `names` are those other names; they can only be told when all columns are known.
+    `names` are those other names; they can only be told when all columns are known. `walls` are
+    columns without a time zone whose instants are known under another name.
     """
 
     scope: Scope
     types: Types
     names: Mapping[tuple[int, str], str]
+    walls: Mapping[Column, Column] = field(default_factory=dict)
     found: dict[Column, Snippet] = field(default_factory=dict)
 
     def column(self, made: Snippet, place: Place) -> Column:
@@ -59,6 +62,11 @@ class Derivations:
         column = Column(made.stream, name)
         self.found[column] = made
         return column
+
+    def snippet(self, column: Column) -> Snippet:
+        """A column of a stream, own or derived, as text."""
+        found = self.found.get(column)
+        return own_column(self.scope, column) if found is None else found
 
     def of(self, stream: int) -> tuple[Derived, ...]:
         """The derived columns of one stream, in an order that no spelling changes."""
@@ -140,6 +148,8 @@ class Lowering:
         made = call(inner, self.value) if isinstance(inner, Term) else None
         if made is None:
             raise self._beyond(inner)
+        if isinstance(made, Call):
+            return as_instants(made, self.derivations, inner.place)
         return made
 
     def _derived(self, inner: Written, stream: int) -> Expression:

@@ -16,13 +16,13 @@ from braid.cql.quote import spelled
 from braid.cql.spell import Level, Spelled, Speller, interval
 from braid.model.duration import format_duration
 from braid.model.expression import GROUPED, Call, Column, Expression
-from braid.model.query import UNBOUNDED_US, WINDOW_END, Grouping
+from braid.model.query import UNBOUNDED_US, WINDOW_END, Grouping, time_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from braid.cql.snippet import Snippet
-    from braid.model.query import Aggregate, Output, Query, StreamRef, TimeBound
+    from braid.model.query import Aggregate, Output, Query, StreamRef, TimeBound, TimeNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def _aggregate(grouping: Grouping, expression: Expression) -> Aggregate | None:
     return grouping.aggregates[int(expression.column.split()[1])]
 
 
-def normal_text(query: Query, texts: Texts, event_time: str) -> str:
+def normal_text(query: Query, texts: Texts, event_time: TimeNames) -> str:
     """Write a bound query; its own `text` is not looked at."""
     grouping = query.grouping
     speller = texts.speller() if grouping is None else texts.group_speller(grouping)
@@ -143,7 +143,7 @@ def _length(length_us: int) -> str:
     return f"{whole}.{rest:03} MILLISECONDS" if rest else format_duration(length_us).upper()
 
 
-def _conditions(query: Query, texts: Texts, event_time: str) -> Iterator[str]:
+def _conditions(query: Query, texts: Texts, event_time: TimeNames) -> Iterator[str]:
     speller = texts.speller()
     for key in query.keys:
         columns = [speller.text(column, Level.SUM) for column in key.columns]
@@ -154,8 +154,8 @@ def _conditions(query: Query, texts: Texts, event_time: str) -> Iterator[str]:
     yield from (speller.text(condition, Level.NOT) for condition in query.conditions)
 
 
-def _bound(bound: TimeBound, texts: Texts, event_time: str) -> str:
-    times = (Column(stream, event_time) for stream in (bound.stream, bound.other))
+def _bound(bound: TimeBound, texts: Texts, event_time: TimeNames) -> str:
+    times = (time_column(event_time, stream) for stream in (bound.stream, bound.other))
     one, other = (texts.column(time)[0] for time in times)
     if not bound.most_us:
         return f"{one} <= {other}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from braid.cql.syntax import Star
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from braid.cql.event_time import EventTime
     from braid.cql.group import Groups
     from braid.cql.lower import Lowering
     from braid.cql.normal import Texts
@@ -34,6 +36,7 @@ class Entry:
     what: Written
     alias: str | None
     place: Place
+    of_star: bool = False
 
     def called(self) -> str:
         """The name that the rest of the query may use for it, or nothing."""
@@ -42,12 +45,30 @@ class Entry:
         return self.alias if self.alias is not None else own
 
 
-def entries(scope: Scope, select: Sequence[SelectItem]) -> list[Entry]:
-    """The columns of SELECT, with stars spelled out."""
-    return [entry for item in select for entry in _entries(scope, item)]
+def entries(
+    scope: Scope, select: Sequence[SelectItem], times: Sequence[EventTime]
+) -> list[Entry]:
+    """The columns of SELECT, with stars spelled out.
+
+    A star's column whose name another one has is called `stream_column`.
+    """
+    found = [entry for item in select for entry in _entries(scope, item, times)]
+    names = Counter(entry.called().lower() for entry in found)
+    return [
+        replace(entry, alias=_full_name(entry))
+        if entry.of_star and names[entry.called().lower()] > 1
+        else entry
+        for entry in found
+    ]
 
 
-def _entries(scope: Scope, item: SelectItem) -> Iterator[Entry]:
+def _full_name(entry: Entry) -> str:
+    """The name of a star's column, with its stream's before it."""
+    assert isinstance(entry.what, ColumnName), "a star stands for columns"
+    return "_".join(part.text for part in entry.what.parts)
+
+
+def _entries(scope: Scope, item: SelectItem, times: Sequence[EventTime]) -> Iterator[Entry]:
     if not isinstance(item.what, Star):
         yield Entry(item.what, item.alias.text if item.alias else None, item.place)
         return
@@ -56,9 +77,11 @@ def _entries(scope: Scope, item: SelectItem) -> Iterator[Entry]:
         for column in scope.schemas[stream].names:
             if one is None and column.lower() in scope.merged[stream]:
                 continue  # USING has it already
+            if times[stream].is_computed and column == times[stream].column:
+                continue  # it is none of the stream's own
             parts = (scope.aliases[stream], column)
             names = tuple(Name(part, item.place) for part in parts)
-            yield Entry(ColumnName(names, item.place), None, item.place)
+            yield Entry(ColumnName(names, item.place), None, item.place, of_star=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +156,8 @@ class Selection:
             found = self.lowering.scope.column(inner)
             alias = self.lowering.scope.aliases[found.stream]
             cure = f"such as {alias}.{found.column} AS {alias}_{found.column}"
+        if entry.of_star:
+            cure = "by writing out what the star stands for, each column with AS"
         return entry.place.error(
             f"two columns of the result are called {name!r}",
             hint=f"name one of them anew, {cure}",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from braid.cql.scope import Found, Scope
+    from braid.model.expression import Column
 
     Spell = Callable[[Found], str]
 
@@ -66,6 +67,13 @@ def snippet(scope: Scope, written: Written, stream: int) -> Snippet:
         column = scope.column(inner).column
     needs = frozenset(scope.column(name).column for name in column_names(inner))
     return Snippet(stream, sql, query_text(scope, inner), is_atomic(inner), needs, column)
+
+
+def own_column(scope: Scope, column: Column) -> Snippet:
+    """A stream's own column as text."""
+    name = column.column
+    text = f"{spelled(scope.aliases[column.stream])}.{spelled(name)}"
+    return Snippet(column.stream, quoted(name), text, True, frozenset([name]), name)
 
 
 def query_text(scope: Scope, written: Written) -> str:

@@ -18,6 +18,7 @@ from braid.model.query import TimeBound
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from braid.cql.event_time import EventTime
     from braid.cql.scope import Scope
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
@@ -27,10 +28,15 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A sum of event times, each so many times, and of an interval."""
+    """A sum of event times, each so many times, and of an interval.
+
+    That of a wall clock is another moment once something is added to it, or compared with
+    another wall clock: Spark takes it for an instant only where it meets one.
+    """
 
     times: Counter[int]
     more_us: int
+    is_wall: bool = False
 
     def plus(self, other: _Line, sign: int = 1) -> _Line:
         times = Counter(self.times)
@@ -48,7 +54,7 @@ class TimeReader:
     """Finds bounds in conditions on the event times of a query's streams."""
 
     scope: Scope
-    event_time: str
+    times: Sequence[EventTime]
 
     def bounds(self, condition: Written) -> list[TimeBound] | None:
         """The bounds that say the same as a condition, or None if it is of another kind."""
@@ -74,7 +80,7 @@ class TimeReader:
         one, other = self._line(left), self._line(right)
         if one is None or other is None or one.kind() != other.kind():
             return None
-        if one.kind() not in (0, 1):
+        if one.kind() not in (0, 1) or (one.is_wall and other.is_wall):
             return None
         return _bounds(sign, one.plus(other, -1))
 
@@ -93,8 +99,10 @@ class TimeReader:
         inner = bare(written)
         if isinstance(inner, ColumnName):
             found = self.scope.column(inner)
-            mine = found.column == self.event_time and not found.fields
-            return _Line(Counter([found.stream]), 0) if mine else None
+            time = self.times[found.stream]
+            if found.column not in (time.column, time.wall) or found.fields:
+                return None
+            return _Line(Counter([found.stream]), 0, is_wall=found.column == time.wall)
         value = constant(inner)
         if value is not None:
             length = value.value
@@ -104,7 +112,13 @@ class TimeReader:
         lines = [self._line(each) for each in inner.operands]
         sign = 1 if inner.shape == "_ + _" else -1
         total = _Line(Counter(), 0) if len(lines) == 1 else lines[0]
-        return None if total is None or lines[-1] is None else total.plus(lines[-1], sign)
+        if total is None or lines[-1] is None:
+            return None
+        if total.is_wall or lines[-1].is_wall:
+            moments = (total.kind(), lines[-1].kind()) == (1, 1) and inner.shape == "_ - _"
+            if not moments or total.is_wall == lines[-1].is_wall:
+                return None
+        return total.plus(lines[-1], sign)
 
 
 def tightest(bounds: Sequence[TimeBound]) -> tuple[TimeBound, ...]:

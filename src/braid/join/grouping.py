@@ -20,7 +20,7 @@ from braid.join.expression import evaluate, holds, type_of
 from braid.join.wire import LATEST_US, Types, as_time
 from braid.model.errors import BraidError
 from braid.model.expression import GROUPED, Column
-from braid.model.query import WINDOW_END, sum_type
+from braid.model.query import WINDOW_END, sum_type, time_column
 from braid.plan.rounds import FIRST
 from braid.state.order import sort_rows
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from braid.join.plan import JoinPlan
     from braid.join.probe import Cascade, Partial
-    from braid.model.query import Aggregate, Grouping, Query
+    from braid.model.query import Aggregate, Grouping, Query, TimeNames
 
 _AGAIN = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
 """How aggregates of parts become that of the whole."""
@@ -47,14 +47,16 @@ def aggregate_column(number: int) -> Column:
     return Column(GROUPED, f"aggregate {number}")
 
 
-def grouped_types(query: Query, types: Types, event_time: str) -> Mapping[Column, pa.DataType]:
+def grouped_types(
+    query: Query, types: Types, event_time: TimeNames
+) -> Mapping[Column, pa.DataType]:
     """The types of a grouped query's own columns."""
     grouping = query.grouping
     if grouping is None:
         return {}
     return {
         FIRST: pa.int64(),
-        Column(GROUPED, WINDOW_END): types(Column(0, event_time)),
+        Column(GROUPED, WINDOW_END): types(time_column(event_time, 0)),
         **{key_column(i): type_of(key, types) for i, key in enumerate(grouping.keys)},
         **{
             aggregate_column(i): _aggregate_type(

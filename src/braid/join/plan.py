@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from braid.model.expression import Column
-    from braid.model.query import Query
+    from braid.model.query import Query, TimeNames
     from braid.plan.rounds import Relation, Rounds, State
     from braid.state.commit import Commit
     from braid.state.generation import Generation
@@ -150,7 +150,7 @@ class JoinPlan:
 def make_plan(
     query: Query,
     types: Mapping[Column, pa.DataType],
-    event_time: str,
+    event_time: TimeNames,
     *,
     groups: int,
     lateness_us: int,

@@ -21,7 +21,7 @@ from braid.join.gather import gather
 from braid.join.kernel import combine_bounds, expand, locate
 from braid.join.keys import equal_keys, key_from_hash
 from braid.join.wire import UNTIL, Layout, as_time
-from braid.model.expression import Column
+from braid.model.query import time_column
 from braid.state.bloom import may_have
 from braid.state.runs import Hashes, Times, hashes_of, times_of
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from braid.join.plan import JoinPlan
+    from braid.model.expression import Column
     from braid.plan.rounds import Relation, Step
     from braid.state.bloom import Words
 
@@ -216,7 +217,8 @@ class Cascade:
         for bound in step.bounds:
             fetch = self.values(partial)
             ends = (
-                fetch(Column(s, self.plan.wire.event_time)) for s in (bound.stream, bound.other)
+                fetch(time_column(self.plan.wire.event_time, stream))
+                for stream in (bound.stream, bound.other)
             )
             later, earlier = (
                 end.cast(pa.timestamp("us", end.type.tz)).view(pa.int64()) for end in ends

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from braid.join.expression import evaluate
 from braid.join.keys import key_from_hash
 from braid.join.wire import FIRST_STORED, as_time
-from braid.model.expression import Column
+from braid.model.query import time_column
 from braid.state.commit import Part
 from braid.state.files import checksum, room_in, sync_folder
 from braid.state.runs import hashes_of, times_of
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from braid.join.plan import JoinPlan
     from braid.join.wire import Layout
+    from braid.model.expression import Column
 
 
 _ESCAPED = re.compile(r"""["#%'*/:=?\\{}\[\]^\x00-\x1f\x7f\ud800-\udfff]""")
@@ -103,8 +104,8 @@ def result_table(plan: JoinPlan, fetch: Callable[[Column], pa.Array], rows: int)
 
 def late_table(plan: JoinPlan, stream: int, layout: Layout, rows: pa.RecordBatch) -> pa.Table:
     """Late rows of one stream, with those of its columns that the query uses."""
-    types, event_time = plan.wire.types, plan.wire.event_time
-    columns = {event_time: as_time(times_of(rows), types[Column(stream, event_time)])}
+    types, time = plan.wire.types, time_column(plan.wire.event_time, stream)
+    columns = {time.column: as_time(times_of(rows), types[time])}
     for column in layout.recovered:
         columns[column.column] = key_from_hash(hashes_of(rows), types[column])
     for place, column in enumerate(layout.columns, FIRST_STORED):

@@ -28,9 +28,10 @@ import pyarrow as pa
 from braid.join.keys import is_exact
 from braid.model.errors import BraidError
 from braid.model.expression import GROUPED, Column
+from braid.model.query import time_column
 
 if TYPE_CHECKING:
-    from braid.model.query import Query
+    from braid.model.query import Query, TimeNames
     from braid.plan.rounds import Port, Relation, Round, Rounds, State
     from braid.state.runs import Times
 
@@ -89,7 +90,7 @@ class Wire:
     layouts: Mapping[tuple[int, Relation], Layout]  # by space and relation
     exact: tuple[bool, ...]  # by space: whether hashes stand for keys
     types: Mapping[Column, pa.DataType]
-    event_time: str
+    event_time: TimeNames
 
     def layout(self, at: Port | State) -> Layout:
         """How the rows of a port or a state are stored."""
@@ -109,7 +110,7 @@ class Wire:
 
 
 def lay_out(
-    query: Query, rounds: Rounds, types: Mapping[Column, pa.DataType], event_time: str
+    query: Query, rounds: Rounds, types: Mapping[Column, pa.DataType], event_time: TimeNames
 ) -> Wire:
     """Give every column that a plan needs a place on the wire."""
     for number, a_round in enumerate(rounds.rounds):
@@ -141,7 +142,7 @@ def _layout(
     relation: Relation,
     exact_keys: tuple[int, ...],
     types: Mapping[Column, pa.DataType],
-    event_time: str,
+    event_time: TimeNames,
     slots: list[pa.DataType],
 ) -> Layout:
     recovered: tuple[Column, ...] = ()
@@ -154,7 +155,7 @@ def _layout(
             for key in exact_keys
             if (name := query.keys[key].of(stream)) is not None
         )
-        known = {*recovered, Column(stream, event_time)}
+        known = {*recovered, time_column(event_time, stream)}
         columns = tuple(column for column in relation.columns if column not in known)
     kinds = tuple(pa.int64() if column == UNTIL else types[column] for column in columns)
     return Layout(columns, kinds, take_slots(slots, kinds), recovered)

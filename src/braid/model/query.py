@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from braid.model.expression import Column
+
 if TYPE_CHECKING:
-    from braid.model.expression import Column, Expression
+    from braid.model.expression import Expression
 
 Schemas = Mapping[str, pa.Schema]
 """The columns of every stream that a query may name."""
@@ -21,8 +23,16 @@ Schemas = Mapping[str, pa.Schema]
 UNBOUNDED_US = 1 << 60
 """The length of a window without end; twice this still fits 64 bits."""
 
+TimeNames = str | tuple[str, ...]
+"""The name of the event-time column: the same in all streams, or one for each."""
+
 WINDOW_END = "window_end"
 """The column of a grouped query that says for which moment a row holds."""
+
+
+def time_column(names: TimeNames, stream: int) -> Column:
+    """The column of a stream's event time."""
+    return Column(stream, names if isinstance(names, str) else names[stream])
 
 
 @dataclass(frozen=True, slots=True)

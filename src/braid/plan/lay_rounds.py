@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from braid.model.expression import GROUPED, Column, columns_of
+from braid.model.query import time_column
 from braid.plan.rounds import (
     FIRST,
     Port,
@@ -37,11 +38,11 @@ from braid.plan.tree import Join, Tree, connects, joins, leaves
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from braid.model.query import Query
+    from braid.model.query import Query, TimeNames
 
 
 def lay_rounds(
-    query: Query, shapes: Sequence[Shape], event_time: str, *, feeds: bool = False
+    query: Query, shapes: Sequence[Shape], event_time: TimeNames, *, feeds: bool = False
 ) -> Rounds:
     """Plan the rounds of trees; children without an order get one that needs few shuffles.
 
@@ -85,7 +86,7 @@ class _Planner:
     """Plans joins from the root down, so that each knows the ports that its results go to."""
 
     def __init__(
-        self, query: Query, shapes: Sequence[Shape], event_time: str, *, feeds: bool
+        self, query: Query, shapes: Sequence[Shape], event_time: TimeNames, *, feeds: bool
     ) -> None:
         self.query, self.shapes, self.event_time = query, shapes, event_time
         self.joins = [join for shape in shapes for join in joins(shape.tree)]
@@ -499,7 +500,8 @@ class _Planner:
             yield from (Column(streams[0], name) for name in history.partition)
         for bound in query.bounds:
             if len({bound.stream, bound.other} & inside) == 1:
-                yield Column(({bound.stream, bound.other} & inside).pop(), self.event_time)
+                (stream,) = {bound.stream, bound.other} & inside
+                yield time_column(self.event_time, stream)
         for condition in query.conditions:
             columns = list(columns_of(condition))
             if not {column.stream for column in columns} <= inside:

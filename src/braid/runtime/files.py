@@ -218,7 +218,8 @@ def arrow_schema(stream: FileStream) -> pa.Schema:
     kind = stream.format()
     path = stream.path(stream.names()[0])
     if kind == "parquet":
-        return _parquet_schema(path)
+        # To Spark, nanoseconds are those of its own old format, in which times are instants.
+        return _with_times(_parquet_schema(path), pa.timestamp("ns"))
     try:
         if kind == "csv":
             with pyarrow.csv.open_csv(path) as reader:
@@ -229,8 +230,17 @@ def arrow_schema(stream: FileStream) -> pa.Schema:
         reason = str(error).splitlines()[0]
         raise BraidError(f"cannot read the columns of {path}: {reason}", hint=MEND) from None
     # Arrow takes whole seconds and dates with times for other types than Spark does.
-    times = (f.with_type(_SPARK_TIME) if pa.types.is_timestamp(f.type) else f for f in schema)
-    return pa.schema(times)
+    return _with_times(schema)
+
+
+def _with_times(schema: pa.Schema, kind: pa.DataType | None = None) -> pa.Schema:
+    """Columns of which all times, or those of one kind, are Spark's."""
+    return pa.schema(
+        field.with_type(_SPARK_TIME)
+        if pa.types.is_timestamp(field.type) and kind in (None, field.type)
+        else field
+        for field in schema
+    )
 
 
 def _with_moments(table: pa.Table) -> pa.Schema:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from pyspark.sql.types import StringType, StructType
 
 from braid import cql
 from braid.adapt.shares import parse_shares, shared_assignment
+from braid.cql.event_time import time_names
 from braid.events import Journal, Recovered, Started, instant
 from braid.join.outcome import commit_before_first
 from braid.join.plan import JoinPlan, make_plan
@@ -21,10 +22,12 @@ from braid.model.duration import parse_duration
 from braid.model.errors import BraidError, CheckpointError
 from braid.model.expression import Column
 from braid.model.paths import local_path
+from braid.model.query import time_column
 from braid.plan.explain import explain
 from braid.plan.shape import shape_text, show_plans
 from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
 from braid.runtime.coordinator import Coordinator
+from braid.runtime.event_time import SourceTime, source_times
 from braid.runtime.files import FORMATS, FileStream, FolderReader
 from braid.runtime.idleness import Idleness
 from braid.runtime.memory_tier import reclaim_memory, release_memory
@@ -57,7 +60,7 @@ if TYPE_CHECKING:
 
     from braid.adapt.strategy import Strategy
     from braid.cql.fluent import Draft
-    from braid.model.query import Query
+    from braid.model.query import Query, TimeNames
     from braid.runtime.union import Gathered
     from braid.state.move import Move
     from braid.state.runs import Run as StateRun
@@ -82,7 +85,8 @@ def query(
     """
     text = text if isinstance(text, str) else text.text
     _check_streams(streams)
-    used = {name: stream for name, stream in streams.items() if name in _used(text, streams)}
+    named = used_streams(text, streams)
+    used = {name: stream for name, stream in streams.items() if name in named}
     spark = _spark_of(used)
     readers = {
         name: FolderReader(stream, spark)
@@ -92,19 +96,24 @@ def query(
     frames = {name: stream for name, stream in used.items() if isinstance(stream, DataFrame)}
     columns = {name: reader.schema for name, reader in readers.items()}
     columns |= {name: frame.schema for name, frame in frames.items()}
-    typing = SparkTyping(spark, columns)
     schemas = {name: arrow_columns(schema) for name, schema in columns.items()}
-    bound = cql.bind(text, schemas, event_time=event_time, typing=typing)
+    times = source_times(event_time, schemas)
+    columns = {name: times[name].with_spark(schema) for name, schema in columns.items()}
+    schemas = {name: times[name].with_arrow(schema) for name, schema in schemas.items()}
+    typing = SparkTyping(spark, columns)
+    by_source = {name: each.time for name, each in times.items()}
+    bound = cql.bind(text, schemas, event_time=by_source, typing=typing)
     _check_collations(bound, columns)
     return ContinuousQuery(
         bound,
         column_types(bound, schemas, typing),
-        event_time,
+        time_names(tuple(by_source[stream.source] for stream in bound.streams)),
         parse_duration(lateness),
         None if idle_timeout is None else parse_duration(idle_timeout),
         spark,
         frames,
         readers,
+        times,
     )
 
 
@@ -114,8 +123,8 @@ def column_types(
     """The types of all streams' columns, derived ones too."""
     types = {}
     for number, ref in enumerate(bound.streams):
-        for field in schemas[ref.source]:
-            types[Column(number, field.name)] = field.type
+        for own in schemas[ref.source]:
+            types[Column(number, own.name)] = own.type
         for derived in ref.derived:
             types[Column(number, derived.name)] = typing.derived(ref.source, derived.sql)
     return types
@@ -141,7 +150,7 @@ def _check_streams(streams: Mapping[str, object]) -> None:
         )
 
 
-def _used(text: str, streams: Mapping[str, Stream]) -> set[str]:
+def used_streams(text: str, streams: Mapping[str, Stream]) -> set[str]:
     """The given streams that a query names; the others are not even looked at."""
     named = {name.lower() for name in cql.sources(text)}
     used = {name for name in streams if name.lower() in named}
@@ -189,12 +198,13 @@ class ContinuousQuery:
 
     query: Query
     types: Mapping[Column, pa.DataType]
-    event_time: str
+    event_time: TimeNames
     lateness_us: int
     idle_timeout_us: int | None
     spark: SparkSession
     frames: Mapping[str, DataFrame]
     readers: Mapping[str, FolderReader]
+    times: Mapping[str, SourceTime] = field(default_factory=dict)
 
     def plan(
         self, *, groups: int = 256, plan: str | None = None, order: str | None = None
@@ -298,7 +308,8 @@ class ContinuousQuery:
         journal_file = None if events is None else local_path(events)
         _check_columns(laid, sink, kept_late)
         self._check_input(folder, sink, kept_late, journal_file)
-        opened = Checkpoint.open(folder, _identity(laid), _first_commit(laid, workers, shares))
+        first = _first_commit(laid, workers, shares)
+        opened = Checkpoint.open(folder, self._identity(laid), first)
         try:
             _check_plan(folder, opened.last_commit(), laid, given=(plan, order) != (None, None))
             setup = _Setup(
@@ -351,6 +362,29 @@ class ContinuousQuery:
                     f"{checkpoint}: files there may be removed",
                     hint="give a folder for the checkpoint that has nothing else in it",
                 )
+
+    def _identity(self, plan: JoinPlan) -> Identity:
+        columns = dict.fromkeys(
+            column
+            for a_round in plan.rounds.rounds
+            for port in a_round.ports
+            if port.stream is not None
+            for column in port.relation.columns
+        )
+        aliases = [stream.alias for stream in plan.query.streams]
+        # Sorted: the columns of another plan are no other columns.
+        shape = sorted(f"{aliases[c.stream]}.{c.column} {plan.wire.types[c]}" for c in columns)
+        shape.append(f"event time {self._time_text()}")
+        return Identity(plan.query.text, ", ".join(shape), plan.groups)
+
+    def _time_text(self) -> str:
+        """The event times as a checkpoint knows them, with the zone if they depend on it."""
+        if isinstance(self.event_time, str) and not any(t.sql for t in self.times.values()):
+            return self.event_time
+        text = ", ".join(f"{source}={time}" for source, time in sorted(self.times.items()))
+        if not any(time.sql for time in self.times.values()):
+            return text
+        return f"{text} in {self.spark.conf.get('spark.sql.session.timeZone')}"
 
     def _worker_count(self, workers: int | None) -> int:
         if workers is None:
@@ -443,7 +477,9 @@ class ContinuousQuery:
         """How rows of the query's streams are gathered; it is the same for all plans."""
         columns = {name: reader.schema for name, reader in self.readers.items()}
         columns |= {name: frame.schema for name, frame in self.frames.items()}
-        return StreamUnion.of(plan, columns)
+        computed = {name: each for name, each in self.times.items() if each.sql is not None}
+        columns |= {name: each.with_spark(columns[name]) for name, each in computed.items()}
+        return StreamUnion.of(plan, columns, {n: e.sql for n, e in computed.items() if e.sql})
 
     def _read_files(
         self,
@@ -456,9 +492,12 @@ class ContinuousQuery:
 
     def _needed_columns(self) -> dict[str, list[str]]:
         """The sources' own columns that the query uses, under any of their aliases."""
-        needed = {source: {self.event_time} for source in self.readers}
+        needed: dict[str, set[str]] = {source: set() for source in self.readers}
         for number, stream in enumerate(self.query.streams):
             needed[stream.source] |= cql.columns_of_stream(self.query, number)
+            needed[stream.source].add(time_column(self.event_time, number).column)
+        for source, time in self.times.items():
+            needed[source] |= time.needs
         return {
             source: [name for name in reader.schema.names if name in needed[source]]
             for source, reader in self.readers.items()
@@ -500,27 +539,13 @@ def _check_columns(plan: JoinPlan, sink: Sink, late: ParquetSink | None) -> None
         layouts = plan.wire.layouts.values()
         kept = (column for layout in layouts for column in layout.columns + layout.recovered)
         names = {column.column for column in kept if column.stream in plan.streams}
-        late.check_columns([*names, plan.wire.event_time], "stream")
+        names |= {time_column(plan.wire.event_time, s).column for s in plan.streams}
+        late.check_columns(sorted(names), "stream")
 
 
 def _check_range(name: str, value: int, most: int) -> None:
     if not 1 <= value <= most:
         raise BraidError(f"the number of {name} must be from 1 to {most:,}, not {value:,}")
-
-
-def _identity(plan: JoinPlan) -> Identity:
-    columns = dict.fromkeys(
-        column
-        for a_round in plan.rounds.rounds
-        for port in a_round.ports
-        if port.stream is not None
-        for column in port.relation.columns
-    )
-    aliases = [stream.alias for stream in plan.query.streams]
-    # Sorted: the columns of another plan are no other columns.
-    shape = sorted(f"{aliases[c.stream]}.{c.column} {plan.wire.types[c]}" for c in columns)
-    shape.append(f"event time {plan.wire.event_time}")
-    return Identity(plan.query.text, ", ".join(shape), plan.groups)
 
 
 def _check_plan(folder: Path, commit: Commit, plan: JoinPlan, *, given: bool) -> None:

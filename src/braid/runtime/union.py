@@ -32,6 +32,8 @@ from braid.join.wire import (
     take_slots,
 )
 from braid.model.expression import Column
+from braid.model.query import time_column
+from braid.runtime.event_time import DAYS, MOST_DAYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -53,12 +55,15 @@ class _Branch:
     """One stream's way into that form, as text for Spark: asking it in Python takes longer."""
 
     source: str
+    time: str | None
     filter: str | None
     derived: tuple[str, ...]
     columns: tuple[str, ...]
 
     def of(self, frame: DataFrame) -> DataFrame:
         """A source's rows in that form."""
+        if self.time is not None:
+            frame = frame.selectExpr("*", self.time)
         if self.filter is not None:
             frame = frame.filter(self.filter)
         if self.derived:
@@ -75,8 +80,16 @@ class StreamUnion:
     places: Mapping[Column, int]
 
     @classmethod
-    def of(cls, plan: JoinPlan, schemas: Mapping[str, StructType]) -> StreamUnion:
-        """That of a query, by any of its plans, over sources with these columns."""
+    def of(
+        cls,
+        plan: JoinPlan,
+        schemas: Mapping[str, StructType],
+        computed: Mapping[str, str] | None = None,
+    ) -> StreamUnion:
+        """That of a query, by any of its plans, over sources with these columns.
+
+        `computed` are event times that Spark has to compute, as SQL by source.
+        """
         types: list[pa.DataType] = []
         places: dict[Column, int] = {}
         for stream in plan.streams:
@@ -84,7 +97,8 @@ class StreamUnion:
             kinds = [plan.wire.types[column] for column in columns]
             places |= zip(columns, take_slots(types, kinds), strict=True)
         branches = [
-            _branch(plan, stream, schemas, places, len(types)) for stream in plan.streams
+            _branch(plan, stream, schemas, computed or {}, places, len(types))
+            for stream in plan.streams
         ]
         return cls(tuple(branches), tuple(types), places)
 
@@ -138,31 +152,36 @@ def _columns(plan: JoinPlan, stream: int) -> Iterator[Column]:
         for port in a_round.ports
         if port.relation.streams == (stream,)
     )
-    yield from (c for c in relation.columns if c.column != plan.wire.event_time)
+    time = time_column(plan.wire.event_time, stream)
+    yield from (column for column in relation.columns if column != time)
 
 
 def _branch(
     plan: JoinPlan,
     stream: int,
     schemas: Mapping[str, StructType],
+    computed: Mapping[str, str],
     places: Mapping[Column, int],
     width: int,
 ) -> _Branch:
     ref = plan.query.streams[stream]
     keys = [name for key in plan.query.keys if (name := key.of(stream)) is not None]
     is_null = " OR ".join(f"{_quoted(name)} IS NULL" for name in keys)
-    at = _microseconds(plan.wire.event_time, schemas[ref.source])
+    time = time_column(plan.wire.event_time, stream).column
+    at = _microseconds(time, schemas[ref.source])
     fits = f"{at} > -{LATEST_US}L AND {at} < {LATEST_US}L"
+    sql = computed.get(ref.source)
     filled = {places[column]: column.column for column in places if column.stream == stream}
     return _Branch(
         source=ref.source,
+        time=None if sql is None else f"({sql}) AS {_quoted(time)}",
         filter=ref.filter,
         derived=tuple(f"({column.sql}) AS {_quoted(column.name)}" for column in ref.derived),
         columns=(
             f"{stream} AS stream",
             f"CASE WHEN {is_null} THEN {NULL_KEY}L"
             f" WHEN {fits} THEN shiftleft({at}, {TAG_BITS})"
-            f" WHEN {_quoted(plan.wire.event_time)} IS NULL THEN {NULL_TIME}L"
+            f" WHEN {_quoted(time)} IS NULL THEN {NULL_TIME}L"
             f" ELSE {OUT_OF_RANGE}L END AS at",
             *(
                 # A null gets its type from the streams that have a value here.
@@ -182,10 +201,9 @@ def _microseconds(name: str, schema: StructType) -> str:
     q = _quoted(name)
     if not isinstance(schema[name].dataType, TimestampNTZType):
         return f"unix_micros({q})"
-    days = f"datediff(cast({q} AS date), DATE'1970-01-01')"
-    most_days = LATEST_US // 86_400_000_000 + 1  # the product of more may not fit 64 bits
+    days = DAYS.format(q)
     return (
-        f"(CASE WHEN abs({days}) <= {most_days} THEN {days} * 86400000000L"
+        f"(CASE WHEN abs({days}) <= {MOST_DAYS} THEN {days} * 86400000000L"
         f" + hour({q}) * 3600000000L + minute({q}) * 60000000L"
         f" + cast(extract(SECOND FROM {q}) * 1000000 AS bigint) END)"
     )
