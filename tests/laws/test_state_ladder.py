@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from braid.state import ladder as rules
+from braid.state.horizon import NO_HORIZON, Horizon
 from braid.state.log import LogFile
-from braid.state.runs import Ladder, times_of
+from braid.state.runs import DEADLINE, Ladder, times_of
 from braid.state.upkeep import Upkeep, open_ladder
 from tests.unit.state.making import generator, quick_folder, run_rows, store_in
 
@@ -41,19 +42,20 @@ class Stream:
     written_rows: list[int] = field(default_factory=list)
 
     @property
-    def horizon_us(self) -> int | None:
+    def horizon(self) -> Horizon:
         if self.newest_us is None:
-            return None
-        return self.newest_us - self.lateness_us - self.window_us
+            return NO_HORIZON
+        low_us = self.newest_us - self.lateness_us
+        return Horizon(low_us - self.window_us, low_us)
 
     def insert(self, rows: pa.RecordBatch) -> None:
-        opened = open_ladder(self.store, self.ladder, self.horizon_us)
+        opened = open_ladder(self.store, self.ladder, self.horizon)
         if rows.num_rows:
             self.newest_us = max(times_of(rows).max(), *self.newest_so_far())
         number = len(self.written_rows)
         log = LogFile(self.folder / "log" / f"{number}.log")
         before = {run.file for run in self.ladder}
-        self.ladder = Upkeep(self.store, log, str(number)).insert(opened, rows, self.horizon_us)
+        self.ladder = Upkeep(self.store, log, str(number)).insert(opened, rows, self.horizon)
         self.store.remove_others({run.file for run in self.ladder})
         fresh = [run.rows for run in self.ladder if run.file not in before]
         self.written_rows.append(sum(fresh))
@@ -66,27 +68,52 @@ class Stream:
         return sum(run.rows for run in self.ladder)
 
     def live_rows(self) -> int:
-        opened = open_ladder(self.store, self.ladder, None)
-        return sum(int((times_of(pair.rows) >= self.horizon_us).sum()) for pair in opened)
+        opened = open_ladder(self.store, self.ladder, NO_HORIZON)
+        time_us, low_us = self.horizon.time_us, self.horizon.low_us
+        living = 0
+        for rows in (pair.rows for pair in opened):
+            is_young = times_of(rows) >= time_us
+            if DEADLINE in rows.schema.names:
+                is_young &= rows.column(DEADLINE).to_numpy() >= low_us
+            living += int(is_young.sum())
+        return living
 
     def live(self) -> list[dict[str, int]]:
-        opened = open_ladder(self.store, self.ladder, None)
-        rows = [row for pair in opened for row in pair.rows.to_pylist()]
-        return [r for r in rows if self.horizon_us is None or r["time"] >= self.horizon_us]
+        opened = open_ladder(self.store, self.ladder, NO_HORIZON)
+        return self.reachable([row for pair in opened for row in pair.rows.to_pylist()])
+
+    def reachable(self, rows: list[dict[str, int]]) -> list[dict[str, int]]:
+        """The rows that are not older than a window, nor past their deadline."""
+        time_us, low_us = self.horizon.time_us, self.horizon.low_us
+        if time_us is None or low_us is None:
+            return rows
+        return [r for r in rows if r["time"] >= time_us and r.get(DEADLINE, low_us) >= low_us]
 
 
 def steady_batch(
-    random: np.random.Generator, number: int, rows: int, span_us: int, disorder_us: int
+    random: np.random.Generator,
+    number: int,
+    rows: int,
+    span_us: int,
+    disorder_us: int,
+    others: tuple[int, ...] = (),
 ) -> pa.RecordBatch:
+    """Rows of a stream; or joined ones, each with one member that may be older by so much."""
     times = number * span_us + random.integers(0, span_us, rows)
     times -= random.integers(0, disorder_us + 1, rows)
-    return run_rows(random.integers(0, 2**64, rows, np.uint64), times)
+    hashes = random.integers(0, 2**64, rows, np.uint64)
+    if not others:
+        return run_rows(hashes, times)
+    ages = [random.integers(0, window_us + 1, rows) for window_us in others]
+    ends = [times - age + window for age, window in zip(ages, others, strict=True)]
+    return run_rows(hashes, times, np.minimum.reduce(ends))
 
 
+@pytest.mark.parametrize("streams", [1, 2, 3])
 @pytest.mark.parametrize("disorder", [0.0, 0.2, 1.0])
 @pytest.mark.parametrize("batches_per_window", [0.4, 1, 1.5, 3, 10, 60])
 def test_dead_rows_stay_few_whatever_part_of_the_window_a_batch_spans(
-    batches_per_window: float, disorder: float
+    batches_per_window: float, disorder: float, streams: int
 ) -> None:
     random = np.random.default_rng(1)
     span_us, rows = 10_000, 150
@@ -95,7 +122,8 @@ def test_dead_rows_stay_few_whatever_part_of_the_window_a_batch_spans(
     with quick_folder() as folder:
         stream = Stream(folder, store_in(folder), window_us, disorder_us)
         for number in range(max(30, round(5 * batches_per_window))):
-            stream.insert(steady_batch(random, number, rows, span_us, disorder_us))
+            others = (window_us,) * (streams - 1)
+            stream.insert(steady_batch(random, number, rows, span_us, disorder_us, others))
             if number > 2 * batches_per_window + 2:
                 assert stream.rows <= NO_MORE_THAN * stream.live_rows()
 
@@ -151,12 +179,17 @@ batch_sizes = st.sampled_from([0, 1, 2, 5, 40])
     batches=st.lists(st.tuples(batch_sizes, jumps), min_size=1, max_size=25),
     window_us=st.sampled_from([0, 5, 100, 1000]),
     lateness_us=st.sampled_from([0, 50, 400]),
+    is_joined=st.booleans(),
     seed=st.integers(0, 2**32),
 )
 def test_no_row_that_a_future_row_may_reach_is_ever_dropped(
-    batches: list[tuple[int, int]], window_us: int, lateness_us: int, seed: int
+    batches: list[tuple[int, int]],
+    window_us: int,
+    lateness_us: int,
+    is_joined: bool,
+    seed: int,
 ) -> None:
-    random = generator(seed, len(batches), window_us, lateness_us)
+    random = generator(seed, len(batches), window_us, lateness_us, is_joined)
     clock = 0
     inserted: list[dict[str, int]] = []
     with quick_folder() as folder:
@@ -164,12 +197,12 @@ def test_no_row_that_a_future_row_may_reach_is_ever_dropped(
         for count, jump in batches:
             clock += jump
             times = clock - random.integers(0, lateness_us + 1, count)
-            rows = run_rows(random.integers(0, 2**64, count, np.uint64), times)
+            hashes = random.integers(0, 2**64, count, np.uint64)
+            deadlines = times + random.integers(0, window_us + 1, count) if is_joined else None
+            rows = run_rows(hashes, times, deadlines)
             stream.insert(rows)
             inserted += rows.to_pylist()
-            horizon = stream.horizon_us
-            reachable = [r for r in inserted if horizon is None or r["time"] >= horizon]
-            assert by_hash(stream.live()) == by_hash(reachable)
+            assert by_hash(stream.live()) == by_hash(stream.reachable(inserted))
 
 
 def by_hash(rows: list[dict[str, int]]) -> list[tuple[int, ...]]:

@@ -14,10 +14,11 @@ from braid.join.arrivals import newer
 from braid.join.backlog import Backlog
 from braid.join.grouping import combine
 from braid.join.history import without_superseded
+from braid.state.horizon import NO_HORIZON, Horizon, alive
 from braid.state.log import LogFile
 from braid.state.order import merge_rows
 from braid.state.runs import times_of
-from braid.state.upkeep import Upkeep, alive, open_ladder
+from braid.state.upkeep import Upkeep, open_ladder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,16 +58,16 @@ class Held:
             self.opened[state] = open_ladder(store, ladder, self.horizon(state))
         return self.opened[state]
 
-    def horizon(self, state: int) -> int | None:
-        """Rows of a state from before this time are as good as gone already."""
+    def horizon(self, state: int) -> Horizon:
+        """Which rows of a state are as good as gone already."""
         return self._horizon(state, self._oldest_us)
 
-    def _horizon(self, state: int, watermark_us: int | None) -> int | None:
-        """Rows of a state from before this time make no difference any more."""
+    def _horizon(self, state: int, low_us: int | None) -> Horizon:
+        """Which rows of a state make no difference once none comes from below `low_us`."""
         if state == self.plan.rounds.grouped or self.plan.rounds.states[state].waits:
             closed = self.step.closed_us
-            return None if closed is None else closed + 1
-        return self.plan.horizon_us(self.plan.rounds.states[state], watermark_us)
+            return NO_HORIZON if closed is None else Horizon(closed + 1)
+        return self.plan.horizon(self.plan.rounds.states[state], low_us)
 
     @cached_property
     def _oldest_us(self) -> int | None:
@@ -125,9 +126,9 @@ class Held:
         waiting = self.open(port.waiting)
         upkeep = self.upkeeps[port.space]
         if due is None:
-            self.ladders[port.waiting] = upkeep.insert(waiting, arrived, None)
+            self.ladders[port.waiting] = upkeep.insert(waiting, arrived, NO_HORIZON)
             return arrived.slice(0, 0)
-        self.ladders[port.waiting] = upkeep.insert(waiting, arrived, due + 1)
+        self.ladders[port.waiting] = upkeep.insert(waiting, arrived, Horizon(due + 1))
         # A run may still hold rows that have been let go.
         parts = [alive(pair.rows, self._horizon(port.waiting, None)) for pair in waiting]
         ready = [rows.filter(pa.array(times_of(rows) <= due)) for rows in [*parts, arrived]]
@@ -137,5 +138,5 @@ class Held:
     def _check_routing(self, port: Port, rows: pa.RecordBatch) -> None:
         """A row of a group that is not ours would miss its partners: better to stop."""
         ownership = self.stores[port.space].ownership
-        if ownership.keep(rows, None).num_rows != rows.num_rows:
+        if ownership.keep(rows, NO_HORIZON).num_rows != rows.num_rows:
             raise AssertionError(f"worker {self.step.worker} was sent rows of other groups")

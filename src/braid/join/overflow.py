@@ -2,8 +2,8 @@
 
 Where results may be deferred, a group's rows on disk are a generation of their own, which new
 rows do not probe. A group is cleaned up, at the latest, before a row is purged that still owes
-something: when rows in memory leave their window, or all of a generation has left it. So
-purging lags behind the watermark by a batch, for what is about to be purged must still be seen.
+something: when rows in memory get out of reach, or all of a generation has. So purging lags
+behind the watermark by a batch, for rows that are about to be purged must still be seen.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from braid.model.errors import StorageFull
 from braid.model.failpoints import reach
 from braid.state.generation import Generation
+from braid.state.horizon import Horizon, alive
 from braid.state.runs import (
     group_counts,
     group_of,
@@ -23,10 +24,8 @@ from braid.state.runs import (
     marked,
     of_groups,
     ranges_of,
-    times_of,
 )
 from braid.state.store import DISK, MEMORY, log_rows
-from braid.state.upkeep import alive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,8 +98,8 @@ class Overflow:
 
     # What is where.
 
-    def _horizon(self, state: int, watermark_us: int | None) -> int | None:
-        return self.plan.horizon_us(self.plan.rounds.states[state], watermark_us)
+    def _horizon(self, state: int, low_us: int | None) -> Horizon:
+        return self.plan.horizon(self.plan.rounds.states[state], low_us)
 
     @property
     def _on_disk(self) -> Groups:
@@ -151,20 +150,21 @@ class Overflow:
         if not self.generations:
             return due
         for each in self.generations:
-            if all(self._has_left(state, run.newest_us) for state, run in each.runs.items()):
+            if all(
+                self._horizon(state, self.step.low_us).is_behind(run)
+                for state, run in each.runs.items()
+            ):
                 due |= each.marks(self.groups)
         for state in self.states:
             horizon = self._horizon(state, self.step.low_us)
             for pair in self.held.open(state):
-                if horizon is not None and pair.run.oldest_us < horizon:
-                    leaving = hashes_of(pair.rows)[times_of(pair.rows) < horizon]
-                    due[group_of(leaving, self.groups)] = True
+                if not horizon.may_be_past(pair.run, pair.rows):
+                    continue
+                living = horizon.living(pair.rows)
+                if living is not None:
+                    due[group_of(hashes_of(pair.rows)[~living], self.groups)] = True
         due &= self._on_disk
         return due | self._asked_for() if self.step.chores.clean_bytes else due
-
-    def _has_left(self, state: int, newest_us: int) -> bool:
-        horizon = self._horizon(state, self.step.low_us)
-        return horizon is not None and newest_us < horizon
 
     def _asked_for(self) -> Groups:
         """Groups that owe, as many as have less than the bytes that are asked for."""
@@ -238,7 +238,8 @@ class Overflow:
 
     def rows_of(self, state: int, groups: Groups) -> dict[int, list[pa.RecordBatch]]:
         """The rows of one state in memory, as a generation that has no others."""
-        purged = self._horizon(state, self.step.purged_us)
+        # By time alone: a joined row of an older record may owe something past its deadline.
+        purged = Horizon(self._horizon(state, self.step.purged_us).time_us)
         runs = (of_groups(pair.rows, groups) for pair in self.held.open(state))
         living = (alive(rows, purged) for rows in runs)
         rows = [part for part in living if part.num_rows]

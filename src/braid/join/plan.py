@@ -15,6 +15,7 @@ from braid.model.query import UNBOUNDED_US
 from braid.plan.lay_rounds import lay_rounds
 from braid.plan.shape import read_shape, show_shape
 from braid.plan.windows import kept_us
+from braid.state.horizon import NO_HORIZON, Horizon
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -133,12 +134,12 @@ class JoinPlan:
         spaces = [each for each in self.rounds.spaces if each.cluster == cluster]
         return cluster is not None and len(spaces) == 1 and not self.is_ordered
 
-    def horizon_us(self, state: State, watermark_us: int | None) -> int | None:
-        """Rows of a state from before this time can be reached by no future row."""
-        if watermark_us is None:
-            return None
+    def horizon(self, state: State, low_us: int | None) -> Horizon:
+        """Which rows of a state are dead once no row comes from below `low_us` any more."""
+        if low_us is None:
+            return NO_HORIZON
         kept = min(self._kept_us[stream] for stream in state.relation.streams)
-        return None if kept >= UNBOUNDED_US else watermark_us - kept
+        return Horizon(None if kept >= UNBOUNDED_US else low_us - kept, low_us)
 
     @cached_property
     def result_schema(self) -> pa.Schema:

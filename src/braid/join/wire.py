@@ -29,6 +29,7 @@ from braid.join.keys import is_exact
 from braid.model.errors import BraidError
 from braid.model.expression import GROUPED, Column
 from braid.model.query import time_column
+from braid.state.runs import DEADLINE
 
 if TYPE_CHECKING:
     from braid.model.query import Query, TimeNames
@@ -71,15 +72,18 @@ class Layout:
         """The schema of runs with this layout."""
         fixed = [pa.field("hash", pa.uint64(), False), pa.field("time", pa.int64(), False)]
         named = zip(self.columns, self.types, strict=True)
-        return pa.schema(
-            fixed + [pa.field(f"column {c.stream} {c.column}", kind) for c, kind in named]
-        )
+        return pa.schema(fixed + [pa.field(_field_name(c), kind) for c, kind in named])
 
     def place(self, column: Column) -> int | None:
         """The place of a stored column in a run."""
         if column not in self.columns:
             return None
         return FIRST_STORED + self.columns.index(column)
+
+
+def _field_name(column: Column) -> str:
+    """What a stored column is called in runs."""
+    return DEADLINE if column == UNTIL else f"column {column.stream} {column.column}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,9 @@ from braid.join.results import PartWriter, late_table, result_table, stream_fold
 from braid.join.wire import UNTIL
 from braid.model.expression import GROUPED
 from braid.model.failpoints import reach
+from braid.state.horizon import alive
 from braid.state.order import sort_rows
 from braid.state.runs import group_counts, hashes_of, marked, of_groups
-from braid.state.upkeep import alive
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

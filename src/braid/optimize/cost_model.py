@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _RUN_SHARE = 1 / 8
 """Of a window, the time that a merged run covers at most."""
 
+_WITH_DEAD = 4 / 3
+"""Rows of a state, as a multiple of those that may still join, when dead ones are removed."""
+
 Amount = TypeVar("Amount", float, NDArray[np.float64])
 """A number, or one for each of many plans."""
 
@@ -99,9 +102,10 @@ class IndexProbes:
     The search costs each row that probes, whether it finds anything or not; how large the state
     is hardly matters. So many fruitless probes, which `NestedLoops` gives away, have a price.
 
-    A state keeps a row for the shortest window from its youngest member on, and longer: until
-    all of its run has left the window, and for a `lag` until a batch has told that. The lag is
-    about the time between two batches, in the graph's unit.
+    A state keeps a row until all of its run is out of reach, which is the shortest window from
+    its youngest member on, and some more; or until it is one of too many dead rows, which is
+    sooner for joined ones. And it keeps it for a `lag`, until a batch has told that: about the
+    time between two batches, in the graph's unit.
     """
 
     by_key: ClassVar[bool] = True
@@ -130,8 +134,9 @@ class IndexProbes:
         return rows * self.shuffle
 
     def held(self, rows: float, arrivals: float, window: float, /) -> float:
-        """All that arrives until it is dropped."""
-        return arrivals * (window * (1 + _RUN_SHARE / 2) + self.lag)
+        """All that arrives until it is dropped, with its run or as dead rows get too many."""
+        by_run = arrivals * (window * (1 + _RUN_SHARE / 2) + self.lag)
+        return min(by_run, rows * _WITH_DEAD + arrivals * self.lag)
 
 
 MODELS: Mapping[str, Callable[[], CostModel]] = {

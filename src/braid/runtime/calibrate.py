@@ -18,9 +18,9 @@ import pyarrow as pa
 from braid.join.gather import gather
 from braid.join.kernel import combine_bounds, expand, locate
 from braid.optimize.cost_model import IndexProbes
+from braid.state.horizon import Horizon, alive
 from braid.state.order import merge_rows, sort_rows
 from braid.state.runs import TIME, encode, hashes_of, times_of
-from braid.state.upkeep import alive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +64,8 @@ def measure_operations(rounds: int = 5) -> IndexProbes:
     made = merge_rows(runs)
     sorting = _quickest(lambda: encode(sort_rows(batch)), rounds) / _BATCH_ROWS
     merging = _quickest(lambda: encode(merge_rows(runs)), rounds) / state_rows
-    purging = _quickest(lambda: encode(alive(made, _WINDOW_US // 2)), rounds) / state_rows
+    half = Horizon(_WINDOW_US // 2)
+    purging = _quickest(lambda: encode(alive(made, half)), rounds) / state_rows
     fruitless = sort_rows(_rows(random, absent, _BATCH_ROWS))
     searching = _quickest(lambda: _probe(fruitless, runs), rounds) / _BATCH_ROWS
     fruitful = sort_rows(batch)

@@ -234,20 +234,9 @@ def _probes(plan: JoinPlan, reports: Sequence[Report]) -> Iterator[_Probe]:
 def _reachable_rows(
     plan: JoinPlan, commit: Commit, number: int, workers: Collection[int]
 ) -> float:
-    """About how many rows of some workers' state a new row may join.
-
-    A joined row is kept for as long as its youngest member may be, and most of its oldest leave
-    their windows before. At a steady rate, of all that is kept for K the part
-    1 / (K / W1 + K / W2 + …) has all members in their windows W1, W2, ….
-    """
-    state, newest_us = plan.rounds.states[number], commit.latest_us
-    horizon_us = plan.horizon_us(state, newest_us)
-    living = sum(living_rows(commit.ladders[w][number], horizon_us) for w in workers)
-    if newest_us is None or horizon_us is None:
-        return living
-    kept_us = newest_us - horizon_us
-    windows = (plan.query.streams[stream].window_us for stream in state.relation.streams)
-    return living / max(1.0, sum(kept_us / max(1, window_us) for window_us in windows))
+    """About how many rows of some workers' state a new row may join."""
+    horizon = plan.horizon(plan.rounds.states[number], commit.latest_us)
+    return sum(living_rows(commit.ladders[worker][number], horizon) for worker in workers)
 
 
 def _shares(plan: JoinPlan, commit: Commit, workers: Collection[int]) -> list[float]:

@@ -2,12 +2,12 @@
 
 Three rules, all of bounded work:
 
-* a run whose youngest row has left the window is dropped whole;
+* a run of which all rows are out of reach is dropped whole;
 * the newest runs merge while their sizes do not fall off geometrically, as in a binary counter,
   so a row is rewritten log-many times and there are log-many small runs. A merge stops at
   `LARGEST_MERGE_ROWS`, which bounds the work of a batch, and at a part of the window's length,
   for a run that covers much time keeps its dead rows long;
-* should dead rows exceed a quarter of the state all the same, a run is rewritten without them.
+* should dead rows exceed a quarter of the state all the same, runs are rewritten without them.
 
 Here are only the decisions, on numbers; `braid.state.upkeep` carries them out.
 """
@@ -17,7 +17,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from braid.state.runs import Ladder, Run
+    from braid.state.horizon import Horizon
+    from braid.state.runs import Ladder
 
 LARGEST_MERGE_ROWS = 4_000_000
 SPAN_SHARE = 8  # a merged run covers at most this part of the time that state is kept for
@@ -25,20 +26,18 @@ DEAD_SHARE = 4  # rewriting pays once this part of the rows is dead
 SEAL_SECTIONS = 16  # a run made from more log sections than this is logged anew, as one
 
 
-def without_expired(ladder: Ladder, horizon_us: int | None) -> Ladder:
+def without_expired(ladder: Ladder, horizon: Horizon) -> Ladder:
     """The runs that still hold a row which a future row may reach."""
-    if horizon_us is None:
-        return ladder
-    return tuple(run for run in ladder if run.newest_us >= horizon_us)
+    return tuple(run for run in ladder if not horizon.is_behind(run))
 
 
-def merge_from(ladder: Ladder, horizon_us: int | None) -> int | None:
+def merge_from(ladder: Ladder, horizon: Horizon) -> int | None:
     """The place of the first of the newest runs that should become one run, if any should."""
     first = len(ladder) - 1
     if first < 1:
         return None
     rows = ladder[first].rows
-    while first > 0 and _may_join(ladder, first - 1, rows, horizon_us):
+    while first > 0 and _may_join(ladder, first - 1, rows, horizon.time_us):
         first -= 1
         rows += ladder[first].rows
     return first if first < len(ladder) - 1 else None
@@ -59,25 +58,21 @@ def _may_join(ladder: Ladder, place: int, rows: int, horizon_us: int | None) -> 
     return span <= max((newest - horizon_us) // SPAN_SHARE, widest * 5 // 4)
 
 
-def most_dead(ladder: Ladder, horizon_us: int | None) -> int | None:
-    """The place of the run that most deserves to be rewritten without its dead rows, if any."""
-    if horizon_us is None or not ladder:
-        return None
-    dead = [_dead_rows(run, horizon_us) for run in ladder]
+def most_dead(ladder: Ladder, horizon: Horizon, written: int) -> int | None:
+    """The place of the run that most deserves to be rewritten without its dead rows, if any.
+
+    A batch that has `written` rows already writes so many more at most as one merge may.
+    """
+    dead = [horizon.dead_rows(run) for run in ladder]
     if sum(dead) * DEAD_SHARE <= sum(run.rows for run in ladder):
         return None
-    return dead.index(max(dead))
+    place = dead.index(max(dead))
+    if written and written + ladder[place].rows > LARGEST_MERGE_ROWS:
+        return None
+    return place
 
 
-def living_rows(ladder: Ladder, horizon_us: int | None) -> int:
+def living_rows(ladder: Ladder, horizon: Horizon) -> int:
     """About how many rows a future row may still reach."""
-    kept = without_expired(ladder, horizon_us)
-    dead = 0 if horizon_us is None else sum(_dead_rows(run, horizon_us) for run in kept)
-    return sum(run.rows for run in kept) - dead
-
-
-def _dead_rows(run: Run, horizon_us: int) -> int:
-    """An estimate, as if the run's rows were spread evenly over its time."""
-    if horizon_us <= run.oldest_us:
-        return 0
-    return run.rows * (horizon_us - run.oldest_us) // max(1, run.span_us)
+    kept = without_expired(ladder, horizon)
+    return sum(run.rows - horizon.dead_rows(run) for run in kept)

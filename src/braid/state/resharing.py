@@ -126,7 +126,14 @@ def _as_one(runs: Sequence[Run], counting: Mapping[Section, NDArray[np.bool_]]) 
             for section in sections
             if counting[section].any()
         ),
+        until_us=_latest_deadlines(runs),
     )
+
+
+def _latest_deadlines(runs: Sequence[Run]) -> tuple[int, ...]:
+    """Deadlines that no run's are behind; none if one of the runs does not know its own."""
+    known = [run.until_us for run in runs]
+    return tuple(map(max, zip(*known, strict=True))) if all(known) else ()
 
 
 def _bare(section: Section) -> Section:

@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 HASH, TIME = 0, 1
 """The places of the two columns that every run has."""
 
+DEADLINE = "column -1 until"
+"""The name of the column of joined rows that has their deadlines."""
+
+DEADLINE_PARTS = 8
+"""Into so many equal parts the known deadlines of a run divide its rows."""
+
+_DEADLINE_SAMPLE = 4096  # rows, at least, if there are as many
 _STREAM_END = 64  # bytes, and more than it takes
 
 Ranges = tuple[tuple[int, int], ...]
@@ -73,7 +80,9 @@ class Run:
 
     Invariant: the live rows of the run are the live rows of its sections that belong to the
     worker's groups. It may lack rows that its sections have, if no future row can reach them.
-    Behind its rows, a file on disk has a filter of their key hashes, at `filter_at`.
+    Behind its rows, a file on disk has a filter of their key hashes, at `filter_at`. Of joined
+    rows, `until_us` are the deadlines of the first and the last, and about those in between
+    which divide them into equal parts; runs that older versions wrote have none.
     """
 
     file: str
@@ -85,6 +94,7 @@ class Run:
     newest_us: int
     backing: tuple[Section, ...]
     filter_at: int = 0
+    until_us: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The run as a JSON object."""
@@ -98,13 +108,15 @@ class Run:
             "newest_us": self.newest_us,
             "backing": [section.to_json() for section in self.backing],
             "filter_at": self.filter_at,
+            "until_us": list(self.until_us),
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Run:
         """The inverse of `to_json`."""
         backing = tuple(Section.from_json(section) for section in data["backing"])
-        return cls(**{**data, "backing": backing})
+        until_us = tuple(data.get("until_us", ()))
+        return cls(**{**data, "backing": backing, "until_us": until_us})
 
     @property
     def span_us(self) -> int:
@@ -131,6 +143,29 @@ def times_of(rows: pa.RecordBatch) -> Times:
     """The event times of a run's rows in microseconds, without a copy."""
     times: Times = rows.column(TIME).to_numpy(zero_copy_only=True)
     return times
+
+
+def deadlines_of(rows: pa.RecordBatch) -> Times | None:
+    """The deadlines of joined rows, without a copy; other rows have none."""
+    place = rows.schema.get_field_index(DEADLINE)
+    if place < 0:
+        return None
+    deadlines: Times = rows.column(place).to_numpy(zero_copy_only=True)
+    return deadlines
+
+
+def known_deadlines(rows: pa.RecordBatch) -> tuple[int, ...]:
+    """The deadlines that divide joined rows into equal parts; the first and last are exact.
+
+    Rows of a run come in the order of their hashes, so every n-th of them is a fair sample.
+    """
+    deadlines = deadlines_of(rows)
+    if deadlines is None:
+        return ()
+    sample = np.sort(deadlines[:: max(1, len(deadlines) // _DEADLINE_SAMPLE)])
+    places = np.arange(DEADLINE_PARTS + 1) * (len(sample) - 1) // DEADLINE_PARTS
+    _, *between, _ = sample[places].tolist()
+    return (int(deadlines.min()), *between, int(deadlines.max()))
 
 
 def group_of(hashes: Hashes, groups: int) -> NDArray[np.int64]:

@@ -27,6 +27,7 @@ from braid.state.runs import (
     encode,
     group_of,
     hashes_of,
+    known_deadlines,
     times_of,
 )
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from braid.state.bloom import Words
+    from braid.state.horizon import Horizon
     from braid.state.log import LogFile
 
 MEMORY, DISK = "memory", "disk"
@@ -56,11 +58,12 @@ class Ownership:
         """What of a section's rows is the owner's."""
         return replace(self, owned=section.counting(self.owned))
 
-    def keep(self, rows: pa.RecordBatch, horizon_us: int | None) -> pa.RecordBatch:
+    def keep(self, rows: pa.RecordBatch, horizon: Horizon) -> pa.RecordBatch:
         """The rows that belong to the owner and that a future row may still reach."""
         mask = self.owned[group_of(hashes_of(rows), self.groups)]
-        if horizon_us is not None:
-            mask &= times_of(rows) >= horizon_us
+        living = horizon.living(rows)
+        if living is not None:
+            mask &= living
         return rows if mask.all() else rows.filter(pa.array(mask))
 
 
@@ -105,6 +108,7 @@ class RunStore:
             oldest_us=int(times.min()),
             newest_us=int(times.max()),
             backing=(),
+            until_us=known_deadlines(rows),
         )
 
     def write(self, run: Run, data: pa.Buffer, tier: str = MEMORY) -> Run:
@@ -172,12 +176,12 @@ class RunStore:
     def _write_file(self, tier: str, name: str, chunks: Sequence[memoryview]) -> None:
         write_whole(self.tiers[tier] / name, *chunks, durable=False, mode=PRIVATE)
 
-    def open(self, run: Run, horizon_us: int | None) -> OpenRun | None:
+    def open(self, run: Run, horizon: Horizon) -> OpenRun | None:
         """Map a run, or make it again from the log; None if nothing of it is alive any more.
 
         The answer's `Run` describes the file that is there now.
         """
-        return self.find(run) or self._rebuild(run, horizon_us)
+        return self.find(run) or self._rebuild(run, horizon.of(run))
 
     def find(self, run: Run) -> OpenRun | None:
         """Map a run, if its file is there and undamaged."""
@@ -210,9 +214,9 @@ class RunStore:
             _verified.add(path)
         return data
 
-    def _rebuild(self, run: Run, horizon_us: int | None) -> OpenRun | None:
+    def _rebuild(self, run: Run, horizon: Horizon) -> OpenRun | None:
         parts = [
-            self.ownership.within(section).keep(read_section(self.log, section), horizon_us)
+            self.ownership.within(section).keep(read_section(self.log, section), horizon)
             for section in run.backing
         ]
         parts = [part for part in parts if part.num_rows]

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from braid.model.errors import StorageFull
+from braid.state.horizon import alive
 from braid.state.ladder import SEAL_SECTIONS, merge_from, most_dead, without_expired
 from braid.state.order import merge_rows
-from braid.state.runs import Ladder, Run, Section, encode, of_groups, times_of
+from braid.state.runs import Ladder, Run, Section, encode, of_groups
 from braid.state.store import DISK, OpenRun
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from braid.state.horizon import Horizon
     from braid.state.log import LogFile
     from braid.state.store import RunStore
 
@@ -32,9 +34,9 @@ Tidy = Callable[[pa.RecordBatch], pa.RecordBatch]
 """What makes fewer rows of some that merge, without a difference to whoever probes them."""
 
 
-def open_ladder(store: RunStore, ladder: Ladder, horizon_us: int | None) -> list[OpenRun]:
+def open_ladder(store: RunStore, ladder: Ladder, horizon: Horizon) -> list[OpenRun]:
     """Map the runs that a row may still reach."""
-    found = (store.open(run, horizon_us) for run in without_expired(ladder, horizon_us))
+    found = (store.open(run, horizon) for run in without_expired(ladder, horizon))
     return [opened for opened in found if opened is not None]
 
 
@@ -51,46 +53,48 @@ class Upkeep:
         self,
         ladder: Sequence[OpenRun],
         fresh: pa.RecordBatch,
-        horizon_us: int | None,
+        horizon: Horizon,
         tidy: Tidy | None = None,
     ) -> Ladder:
         """The ladder with newly arrived, sorted rows, after the upkeep that they make due.
 
         `tidy` makes fewer rows of those that merge, and leaves them sorted.
         """
-        kept = [pair for pair in ladder if without_expired((pair.run,), horizon_us)]
-        fresh = alive(fresh, horizon_us)
+        kept = [pair for pair in ladder if without_expired((pair.run,), horizon)]
+        fresh = alive(fresh, horizon)
         if not fresh.num_rows:
-            return self._rewrite_dead(kept, horizon_us, tidy)
+            return self._rewrite_dead(kept, horizon, tidy)
         data = encode(fresh)
         run = self._describe(fresh, data)
         run = replace(run, backing=(self.log.add(run, data),))
         kept.append(OpenRun(run, fresh))
         spilled = self.store.count_spilled(_runs(kept))
-        first = merge_from(_runs(kept[spilled:]), horizon_us)
+        first = merge_from(_runs(kept[spilled:]), horizon)
         if first is not None and self._fits(kept[spilled + first :]):
-            older, merged = kept[: spilled + first], kept[spilled + first :]
-            return (*_runs(older), self._merge(merged, horizon_us, tidy))
+            older, newer = kept[: spilled + first], kept[spilled + first :]
+            merged = self._merge(newer, horizon, tidy)
+            written = sum(pair.run.rows for pair in merged)
+            return self._rewrite_dead([*older, *merged], horizon, tidy, written)
         kept[-1] = OpenRun(self.store.write(run, data), fresh)
-        return self._rewrite_dead(kept, horizon_us, tidy)
+        return self._rewrite_dead(kept, horizon, tidy)
 
     def _fits(self, pairs: Sequence[OpenRun]) -> bool:
         """Whether there is room for the merged run beside those that it is made of."""
         return self.store.has_room(sum(pair.run.length for pair in pairs))
 
     def spill(
-        self, ladder: Sequence[OpenRun], groups: NDArray[np.bool_], horizon_us: int | None
+        self, ladder: Sequence[OpenRun], groups: NDArray[np.bool_], horizon: Horizon
     ) -> list[OpenRun]:
         """The ladder with some groups' rows on disk, where they are probed as before.
 
         Runs there come first, and merge with one another only, while there is room.
         """
         spilled = self.store.count_spilled(_runs(ladder))
-        left, gone = self.detach(ladder[spilled:], groups, horizon_us, DISK)
+        left, gone = self.detach(ladder[spilled:], groups, horizon, DISK)
         on_disk = [*ladder[:spilled], *([] if gone is None else [gone])]
-        first = merge_from(_runs(on_disk), horizon_us)
+        first = merge_from(_runs(on_disk), horizon)
         if first is not None:
-            parts = [alive(pair.rows, horizon_us) for pair in on_disk[first:]]
+            parts = [alive(pair.rows, horizon) for pair in on_disk[first:]]
             backing = [section for pair in on_disk[first:] for section in pair.run.backing]
             with suppress(StorageFull):
                 merged = self.keep(parts, backing, DISK)
@@ -98,26 +102,28 @@ class Upkeep:
         return on_disk + left
 
     def _rewrite_dead(
-        self, ladder: list[OpenRun], horizon_us: int | None, tidy: Tidy | None
+        self, ladder: list[OpenRun], horizon: Horizon, tidy: Tidy | None, written: int = 0
     ) -> Ladder:
-        place = most_dead(_runs(ladder), horizon_us)
-        if place is None or not self._fits(ladder[place : place + 1]):
-            return _runs(ladder)
-        try:
-            lean = self._merge(ladder[place : place + 1], horizon_us, tidy)
-        except StorageFull:
-            return _runs(ladder)
-        return (*_runs(ladder[:place]), lean, *_runs(ladder[place + 1 :]))
+        """The ladder with few dead rows, as far as a batch may go that has `written` some."""
+        while (place := most_dead(_runs(ladder), horizon, written)) is not None:
+            worst = ladder[place : place + 1]
+            if not self._fits(worst):
+                break
+            try:
+                ladder[place : place + 1] = self._merge(worst, horizon, tidy)
+            except StorageFull:
+                break
+            written += worst[0].run.rows
+        return _runs(ladder)
 
     def _merge(
-        self, pairs: Sequence[OpenRun], horizon_us: int | None, tidy: Tidy | None
-    ) -> Run:
-        """One run in place of several, without their dead rows."""
-        living = [alive(pair.rows, horizon_us) for pair in pairs]
+        self, pairs: Sequence[OpenRun], horizon: Horizon, tidy: Tidy | None
+    ) -> list[OpenRun]:
+        """One run in place of several, without their dead rows; none if all turn out dead."""
+        living = [alive(pair.rows, horizon) for pair in pairs]
         backing = [section for pair in pairs for section in pair.run.backing]
         merged = self.keep(living, backing, pairs[0].run.tier, tidy)
-        assert merged is not None, "a run that is all dead is dropped, not merged"
-        return merged.run
+        return [] if merged is None else [merged]
 
     def _describe(self, rows: pa.RecordBatch, data: pa.Buffer) -> Run:
         self._made += 1
@@ -127,22 +133,22 @@ class Upkeep:
         self,
         ladder: Sequence[OpenRun],
         groups: NDArray[np.bool_],
-        horizon_us: int | None,
+        horizon: Horizon,
         tier: str,
     ) -> tuple[list[OpenRun], OpenRun | None]:
         """Take groups out of a state: what is left, and the living rows taken, as one run.
 
         What was taken is written first, so that a full disk leaves everything as it was.
         """
-        gone = self.keep(*self.part(ladder, groups, horizon_us), tier)
+        gone = self.keep(*self.part(ladder, groups, horizon), tier)
         return self.without(ladder, groups), gone
 
     @staticmethod
     def part(
-        ladder: Sequence[OpenRun], groups: NDArray[np.bool_], horizon_us: int | None
+        ladder: Sequence[OpenRun], groups: NDArray[np.bool_], horizon: Horizon
     ) -> tuple[list[pa.RecordBatch], list[Section]]:
         """The living rows of some groups, and the sections that have them."""
-        rows = (alive(of_groups(pair.rows, groups), horizon_us) for pair in ladder)
+        rows = (alive(of_groups(pair.rows, groups), horizon) for pair in ladder)
         parts = [part for part in rows if part.num_rows]
         return parts, [section for pair in ladder for section in _of(pair.run.backing, groups)]
 
@@ -167,13 +173,13 @@ class Upkeep:
         return left
 
     def parcel(
-        self, ladder: Sequence[OpenRun], groups: NDArray[np.bool_], horizon_us: int | None
+        self, ladder: Sequence[OpenRun], groups: NDArray[np.bool_], horizon: Horizon
     ) -> tuple[list[OpenRun], Run | None]:
         """Take groups out of a state, to be sent away: what is left, and a run of what is not.
 
         It waits on disk; if that is full, the log must do.
         """
-        parts, backing = self.part(ladder, groups, horizon_us)
+        parts, backing = self.part(ladder, groups, horizon)
         try:
             gone = self.keep(parts, backing, DISK)
             run = None if gone is None else gone.run
@@ -237,14 +243,6 @@ def _of(sections: Sequence[Section], groups: NDArray[np.bool_]) -> tuple[Section
         for section in sections
         if section.without in left
     )
-
-
-def alive(rows: pa.RecordBatch, horizon_us: int | None) -> pa.RecordBatch:
-    """The rows that a future row may still reach."""
-    if horizon_us is None:
-        return rows
-    mask = times_of(rows) >= horizon_us
-    return rows if mask.all() else rows.filter(pa.array(mask))
 
 
 def _runs(ladder: Sequence[OpenRun]) -> Ladder:

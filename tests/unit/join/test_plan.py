@@ -9,6 +9,7 @@ from braid.join.arrivals import newer
 from braid.join.outcome import next_commit
 from braid.join.report import Edge, Report
 from braid.state.commit import first_commit
+from braid.state.horizon import NO_HORIZON, Horizon
 from tests.unit.state.making import equal_join
 
 LAW = settings(deadline=None)  # the first call may compile
@@ -38,8 +39,8 @@ def test_the_watermark_never_falls(newest: list[int | None], so_far: int | None)
 def test_the_horizon_is_a_window_behind_the_watermark() -> None:
     plan = equal_join(2, 100)
     state = plan.rounds.states[0]
-    assert plan.horizon_us(state, 1000) == 900
-    assert plan.horizon_us(state, None) is None
+    assert plan.horizon(state, 1000) == Horizon(900, 1000)
+    assert plan.horizon(state, None) == NO_HORIZON
 
 
 @LAW

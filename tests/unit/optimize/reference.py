@@ -29,8 +29,8 @@ class Reference:
     """What trees over a graph cost, with the best of all probe orders.
 
     `keep` is C_i + C_d; each row that probes costs `search`, and each that is found `match`. A
-    row is purged with its first member; or, if a `lag` is given, so long after 17/16 of the
-    shortest window from its youngest member on.
+    row is purged with its first member; or, if a `lag` is given, so long after that, with a
+    third as many dead rows, or after 17/16 of the shortest window from its youngest member on.
     """
 
     def __init__(
@@ -125,7 +125,8 @@ class Reference:
         if self.lag is None:
             return self.state_rows(tree)
         shortest = min(self.window[name] for name in names(tree))
-        return self.arrivals(tree) * (shortest * 17 / 16 + self.lag)
+        kept = min(self.arrivals(tree) * shortest * 17 / 16, self.state_rows(tree) * 4 / 3)
+        return kept + self.arrivals(tree) * self.lag
 
 
 def all_trees(streams: Sequence[str]) -> Iterator[Tree]:

@@ -17,6 +17,7 @@ from braid.join.plan import JoinPlan, make_plan
 from braid.model.expression import Column
 from braid.model.query import Key, Output, Query, StreamRef
 from braid.state.order import sort_rows
+from braid.state.runs import DEADLINE
 from braid.state.store import DISK, MEMORY, Ownership, RunStore
 
 if TYPE_CHECKING:
@@ -49,14 +50,23 @@ def quick_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def run_rows(hashes: Sequence[int], times: Sequence[int]) -> pa.RecordBatch:
-    """Rows in the form and the order of a run; `v` numbers them as they were given."""
+def run_rows(
+    hashes: Sequence[int], times: Sequence[int], deadlines: Sequence[int] | None = None
+) -> pa.RecordBatch:
+    """Rows in the form and the order of a run; `v` numbers them as they were given.
+
+    Joined rows have deadlines.
+    """
     arrays = [
         pa.array(np.array(hashes, np.uint64)),
         pa.array(np.array(times, np.int64)),
         pa.array(np.arange(len(hashes))),
     ]
-    return sort_rows(pa.RecordBatch.from_arrays(arrays, schema=RUN))
+    schema = RUN
+    if deadlines is not None:
+        arrays.append(pa.array(np.array(deadlines, np.int64)))
+        schema = RUN.append(pa.field(DEADLINE, pa.int64()))
+    return sort_rows(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
 def random_rows(

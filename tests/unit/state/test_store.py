@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -9,8 +10,9 @@ import pytest
 
 from braid.model.errors import DamagedFile, StorageFull
 from braid.state import store as store_module
+from braid.state.horizon import NO_HORIZON, Horizon
 from braid.state.log import LogFile
-from braid.state.runs import encode, group_of, hashes_of, times_of
+from braid.state.runs import Run, encode, group_of, hashes_of, times_of
 from braid.state.store import DISK, MEMORY, OpenRun, Ownership, RunStore
 from tests.unit.state.making import (
     flip_bit,
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
-
-    from braid.state.runs import Run
 
 
 @pytest.fixture(autouse=True)
@@ -86,11 +86,11 @@ def test_a_damaged_run_is_made_again_from_the_log(
     run, rows = stored_run(store)
     store_module._verified.clear()
     damage(tmp_path / MEMORY / run.file)
-    found = store.open(run, None)
+    found = store.open(run, NO_HORIZON)
     assert found is not None
     assert found[1].equals(rows)
     assert (found[0], store.rebuilt_runs) == (run, 1)
-    assert store.open(run, None) is not None
+    assert store.open(run, NO_HORIZON) is not None
     assert store.rebuilt_runs == 1, "the second time it is there"
 
 
@@ -98,7 +98,7 @@ def test_an_undamaged_run_is_not_made_again(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     run, rows = stored_run(store)
     store_module._verified.clear()
-    assert store.open(run, None) == OpenRun(run, rows)
+    assert store.open(run, NO_HORIZON) == OpenRun(run, rows)
     assert store.rebuilt_runs == 0
 
 
@@ -106,7 +106,7 @@ def test_a_run_of_a_tier_that_this_machine_lacks_is_made_again(tmp_path: Path) -
     store = store_in(tmp_path)
     run, rows = stored_run(store)
     elsewhere = RunStore({DISK: tmp_path / DISK}, store.log, store.ownership)
-    found = elsewhere.open(run, None)
+    found = elsewhere.open(run, NO_HORIZON)
     assert found is not None
     assert (found[0].tier, found[1]) == (DISK, rows)
 
@@ -128,7 +128,7 @@ def test_a_damaged_log_is_an_error_that_names_the_file_and_a_cure(
     (tmp_path / MEMORY / run.file).unlink()
     damage(store.log / "r.log")
     with pytest.raises(DamagedFile, match=finding) as caught:
-        store.open(run, None)
+        store.open(run, NO_HORIZON)
     assert str(store.log / "r.log") in caught.value.message
     assert "restore" in str(caught.value.hint)
 
@@ -139,7 +139,7 @@ def test_a_run_that_is_made_again_holds_the_owners_living_rows_alone(tmp_path: P
     owned = np.arange(16) < 4
     store = store_in(tmp_path, Ownership(16, owned))
     lacking = replace(run, backing=(run.backing[0].lacking(np.arange(16) == 2),))
-    found = store.open(lacking, 300)
+    found = store.open(lacking, Horizon(300))
     assert found is not None
     fresh, kept = found.run, found.rows
     assert set(group_of(hashes_of(kept), 16)) == {0, 1, 3}
@@ -153,7 +153,7 @@ def test_a_row_on_the_horizon_itself_comes_back(
     tmp_path: Path, horizon_us: int, left: int
 ) -> None:
     store = store_in(tmp_path)
-    kept = store.ownership.keep(run_rows([7, 7], [10, 20]), horizon_us)
+    kept = store.ownership.keep(run_rows([7, 7], [10, 20]), Horizon(horizon_us))
     assert kept.num_rows == left
 
 
@@ -161,7 +161,7 @@ def test_a_run_of_which_nothing_lives_is_not_made_again(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     run, _ = stored_run(store)
     (tmp_path / MEMORY / run.file).unlink()
-    assert store.open(run, 1001) is None
+    assert store.open(run, Horizon(1001)) is None
     assert not list((tmp_path / MEMORY).iterdir())
 
 
@@ -172,7 +172,7 @@ def test_runs_go_to_disk_when_memory_is_full(tmp_path: Path) -> None:
         for number in range(6):
             run, rows = stored_run(store, 1000 + number, f"r{number}")
             tiers.append(run.tier)
-            opened = store.open(run, None)
+            opened = store.open(run, NO_HORIZON)
             assert opened is not None
             assert opened[1].equals(rows)
             del opened
@@ -206,3 +206,24 @@ def test_files_of_runs_that_no_ladder_has_are_removed(tmp_path: Path) -> None:
     (tmp_path / DISK / "x.123.pending").touch()
     store.remove_others([kept.file])
     assert [p.name for tier in store.tiers.values() for p in tier.iterdir()] == ["kept"]
+
+
+def test_a_run_knows_how_its_deadlines_are_spread(tmp_path: Path) -> None:
+    deadlines = list(range(0, 10_000, 5))
+    rows = run_rows(range(2000), range(2000), deadlines)
+    run = store_in(tmp_path).describe("run", rows, encode(rows))
+    assert (run.until_us[0], run.until_us[-1]) == (0, 9995)
+    assert run.until_us == pytest.approx(range(0, 10_001, 1250), abs=50)
+    horizon = Horizon(low_us=2500)
+    assert horizon.dead_rows(run) == pytest.approx(500, rel=0.05)
+    assert horizon.dead_rows(replace(run, until_us=())) == 0
+    assert Horizon(low_us=9996).is_behind(run)
+    assert not Horizon(low_us=9995).is_behind(run)
+
+
+def test_a_run_in_an_older_record_has_no_deadlines(tmp_path: Path) -> None:
+    run, _ = stored_run(store_in(tmp_path))
+    older = {name: value for name, value in run.to_json().items() if name != "until_us"}
+    assert Run.from_json(older) == run
+    joined = replace(run, until_us=(1, 2, 3))
+    assert Run.from_json(json.loads(json.dumps(joined.to_json()))) == joined

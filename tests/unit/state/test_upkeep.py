@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from braid.state.horizon import NO_HORIZON, Horizon
 from braid.state.ladder import SEAL_SECTIONS
 from braid.state.log import LogFile
 from braid.state.runs import group_of
@@ -31,13 +32,15 @@ def grown(store: RunStore, batches: int, rows: int = 40) -> Ladder:
     for number in range(batches):
         fresh = random_rows(random, rows, number * 1000, number * 1000 + 999)
         upkeep = upkeep_of(store, str(number))
-        ladder = upkeep.insert(open_ladder(store, ladder, None), fresh, None)
+        ladder = upkeep.insert(open_ladder(store, ladder, NO_HORIZON), fresh, NO_HORIZON)
         upkeep.log.write()
     return ladder
 
 
-def contents(store: RunStore, ladder: Ladder, horizon_us: int | None = None) -> list[tuple]:
-    rows = [pair.rows.to_pylist() for pair in open_ladder(store, ladder, horizon_us)]
+def contents(
+    store: RunStore, ladder: Ladder, horizon: Horizon = NO_HORIZON
+) -> list[tuple[int, ...]]:
+    rows = [pair.rows.to_pylist() for pair in open_ladder(store, ladder, horizon)]
     return sorted(tuple(row.values()) for part in rows for row in part)
 
 
@@ -71,14 +74,14 @@ def test_a_run_of_many_sections_is_logged_anew_as_one(tmp_path: Path) -> None:
 def test_dead_rows_of_a_batch_are_neither_stored_nor_logged(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     upkeep = upkeep_of(store, "0")
-    ladder = upkeep.insert([], run_rows([1, 2, 3], [10, 20, 30]), 20)
+    ladder = upkeep.insert([], run_rows([1, 2, 3], [10, 20, 30]), Horizon(20))
     assert (ladder[0].rows, ladder[0].backing[0].rows) == (2, 2)
     assert contents(store, ladder) == [(2, 20, 1), (3, 30, 2)]
 
 
 def test_a_batch_without_living_rows_leaves_no_log_file(tmp_path: Path) -> None:
     upkeep = upkeep_of(store_in(tmp_path), "0")
-    assert upkeep.insert([], run_rows([1], [10]), 20) == ()
+    assert upkeep.insert([], run_rows([1], [10]), Horizon(20)) == ()
     upkeep.log.write()
     assert not list((tmp_path / "log").iterdir())
 
@@ -86,19 +89,19 @@ def test_a_batch_without_living_rows_leaves_no_log_file(tmp_path: Path) -> None:
 def test_an_expired_run_is_dropped_whole(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     opened = open_ladder(
-        store, upkeep_of(store, "0").insert([], run_rows([1], [10]), None), None
+        store, upkeep_of(store, "0").insert([], run_rows([1], [10]), NO_HORIZON), NO_HORIZON
     )
-    ladder = upkeep_of(store, "1").insert(opened, run_rows([2], [500]), 11)
+    ladder = upkeep_of(store, "1").insert(opened, run_rows([2], [500]), Horizon(11))
     assert [(run.rows, run.oldest_us) for run in ladder] == [(1, 500)]
 
 
 def test_a_row_on_the_horizon_itself_is_kept(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     opened = open_ladder(
-        store, upkeep_of(store, "0").insert([], run_rows([1], [10]), None), None
+        store, upkeep_of(store, "0").insert([], run_rows([1], [10]), NO_HORIZON), NO_HORIZON
     )
-    ladder = upkeep_of(store, "1").insert(opened, run_rows([2], [500]), 10)
-    assert (1, 10, 0) in contents(store, ladder, 10)
+    ladder = upkeep_of(store, "1").insert(opened, run_rows([2], [500]), Horizon(10))
+    assert (1, 10, 0) in contents(store, ladder, Horizon(10))
 
 
 @pytest.mark.parametrize("lost", [False, True])
@@ -117,7 +120,7 @@ def test_a_group_that_was_taken_is_gone_and_stays_gone(tmp_path: Path, lost: boo
 
 def test_a_group_without_rows_can_be_taken(tmp_path: Path) -> None:
     store = store_in(tmp_path)
-    ladder = upkeep_of(store, "0").insert([], run_rows([1, 2], [10, 20]), None)
+    ladder = upkeep_of(store, "0").insert([], run_rows([1, 2], [10, 20]), NO_HORIZON)
     left, taken = detached(store, ladder, 9)
     assert taken is None
     assert contents(store, left) == contents(store, ladder)
@@ -125,7 +128,7 @@ def test_a_group_without_rows_can_be_taken(tmp_path: Path) -> None:
 
 def test_taking_all_of_a_runs_rows_leaves_no_run(tmp_path: Path) -> None:
     store = store_in(tmp_path)
-    ladder = upkeep_of(store, "0").insert([], run_rows([1, 2], [10, 20]), None)
+    ladder = upkeep_of(store, "0").insert([], run_rows([1, 2], [10, 20]), NO_HORIZON)
     left, taken = detached(store, ladder, 0)
     assert left == ()
     assert taken is not None
@@ -158,8 +161,8 @@ def detached(
     store: RunStore, ladder: Ladder, group: int, token: str = "move"
 ) -> tuple[Ladder, Run | None]:
     """What is left of a ladder, and the run of a group that was taken out of it."""
-    upkeep, opened = upkeep_of(store, token), open_ladder(store, ladder, None)
-    left, taken = upkeep.detach(opened, np.arange(GROUPS) == group, None, MEMORY)
+    upkeep, opened = upkeep_of(store, token), open_ladder(store, ladder, NO_HORIZON)
+    left, taken = upkeep.detach(opened, np.arange(GROUPS) == group, NO_HORIZON, MEMORY)
     upkeep.log.write()
     return tuple(pair.run for pair in left), None if taken is None else taken.run
 
