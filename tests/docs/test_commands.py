@@ -57,6 +57,7 @@ def planned(target: str) -> str:
 @pytest.mark.parametrize("target", [*phony_targets(), PEERS_STAMP])
 def test_make_knows_how_and_all_that_its_recipe_names_is_there(target: str) -> None:
     recipe = planned(target)
+    assert "Nothing to be done" not in recipe, "a file of that name is no rule"
     for path in re.findall(r"(?<![\w./-])((?:tools|tests|bench)/[\w./-]+)", recipe):
         assert (ROOT / path).exists(), path
     for module in OUR_MODULE.findall(recipe):
