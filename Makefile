@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/setup.stamp
 EXAMPLES := .venv/examples.stamp
+PEERS := .venv-peers/setup.stamp
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo nexmark flights test lint bench cases kills fuzz clean
@@ -66,4 +67,11 @@ $(SETUP): pyproject.toml tools/venv.sh tools/java.sh
 
 $(EXAMPLES): $(SETUP)
 	$(BIN)/python -m pip install --quiet --editable '.[examples]'
+	@touch $@
+
+# An environment of their own: peers want other versions of what Braid uses. `bench` makes it
+# when it is about to measure one of them.
+$(PEERS): bench/peers/requirements.txt tools/venv.sh
+	tools/venv.sh $(PYTHON) .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --requirement $<
 	@touch $@

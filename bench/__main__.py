@@ -2,14 +2,13 @@
 
     python -m bench                                     # everything, about 15 minutes
     python -m bench --systems spark-default flink       # some of the systems
-    python -m bench --scale 0.05                        # a quick check of the plumbing
+    python -m bench --small                             # a quick check that all of them run
 
 The machine should be otherwise idle. How busy it is before each run is measured and reported.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
 import sys
@@ -22,11 +21,14 @@ from typing import TYPE_CHECKING
 import psutil
 
 from bench import report
+from bench.options import benchmark_parser, out_folder
 from bench.peers.duckdb_join import count_results
-from bench.systems import SYSTEMS, Runner, System, make_peers_venv
+from bench.systems import PEERS_STAMP, SYSTEMS, Runner, System, peers_interpreter
 from bench.workload import SETTINGS, make_input
 
 if TYPE_CHECKING:
+    import argparse
+
     from bench.workload import Setting
 
 DEFAULT_SETTINGS = ("150k", "1500k")
@@ -34,16 +36,18 @@ DEFAULT_SETTINGS = ("150k", "1500k")
 
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__.split("\n")[0])
+    parser = benchmark_parser("bench", __doc__)
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
     parser.add_argument(
         "--setting", nargs="+", choices=SETTINGS, default=list(DEFAULT_SETTINGS)
     )
     parser.add_argument("--scale", type=float, default=1.0, help="thins all rows out")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir(), "braid-bench"))
-    parser.add_argument("--out", type=Path, default=Path("bench-results"))
     parser.add_argument("--peers-python", type=Path, help="instead of making .venv-peers")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.small:
+        arguments.setting = ["small"]
+    return arguments
 
 
 def measure_all(
@@ -83,6 +87,14 @@ def measure_one(
     return report.Run(setting.name, measurement, expected, busy_percent)
 
 
+def installed(systems: list[System], peers_python: Path | None) -> list[System]:
+    """The systems that can run; those that cannot are named."""
+    missing = [s.name for s in systems if s.in_peers_venv and peers_python is None]
+    if missing:
+        say(f"left out: {', '.join(missing)} (not installed: make {PEERS_STAMP})")
+    return [system for system in systems if system.name not in missing]
+
+
 def say(line: str) -> None:
     """Progress goes to standard error, so that the tables can be piped."""
     sys.stderr.write(line + "\n")
@@ -93,28 +105,30 @@ def main() -> None:
     """Measure, then report."""
     arguments = parse_arguments()
     arguments.work.mkdir(parents=True, exist_ok=True)
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    out = out_folder(arguments)
     systems = [SYSTEMS[name] for name in arguments.systems]
     settings = [SETTINGS[name].scaled(arguments.scale) for name in arguments.setting]
-    peers_python = arguments.peers_python or Path(sys.executable)
-    if arguments.peers_python is None and any(system.in_peers_venv for system in systems):
-        peers_python = make_peers_venv()
+    peers_python = arguments.peers_python
+    if peers_python is None and any(system.in_peers_venv for system in systems):
+        peers_python = peers_interpreter(install=not arguments.small)
+    systems, asked = installed(systems, peers_python), len(systems)
 
     runs = measure_all(systems, settings, Runner(arguments.work, peers_python))
     if not runs:
         sys.exit("no system could be measured")
     report.print_tables(runs)
-    report.draw(runs, arguments.out / "results.png")
+    report.draw(runs, out / "results.png")
     report.write_json(
         runs,
-        arguments.out / "results.json",
+        out / "results.json",
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
         machine={"cores": os.cpu_count(), "platform": platform.platform()},
         scale=arguments.scale,
         settings=[asdict(setting) for setting in settings],
     )
-    say(f"written to {arguments.out}/results.json and results.png")
-    if len(runs) < len(systems) * len(settings) or any(run.exact is False for run in runs):
+    say(f"written to {out}/results.json and results.png")
+    wanted = len(systems) if arguments.small else asked
+    if len(runs) < wanted * len(settings) or any(run.exact is False for run in runs):
         sys.exit("not every system ran and was exact")
 
 

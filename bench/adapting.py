@@ -16,7 +16,6 @@ as the machines are noisy.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
@@ -35,7 +34,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import braid
+from bench import growth
 from bench.growth import Load, join_all, measure
+from bench.options import benchmark_parser, out_folder
 from braid.adapt.proposal import Relocate
 from braid.runtime.replanning import Replanning
 
@@ -49,9 +50,40 @@ ALL_ON: dict[str, Any] = {"memory": "4GB", "strategy": "auto", "skew_buffer": 10
 MOVED = 0.2  # of the state
 QUIET_BATCHES = 8  # between two moves
 WARM_BATCHES = 6  # that are measured by nobody
-TROUBLE = range(16, 23)  # the batches that burst, or are slowed
-SKEW_FILES = 48
 HOT_KEY = 0
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much there is to join."""
+
+    calm: Load
+    moving: tuple[Load, ...]
+    skew_rows: int  # of each stream in a batch
+    burst_rows: int
+    files: int
+    trouble: range  # the batches that burst, or are slowed
+
+
+REAL = Size(
+    calm=Load(50),
+    moving=(
+        Load(200, settled=68, rows_per_file=50_000),
+        Load(200, settled=48, rows_per_file=500_000),
+    ),
+    skew_rows=400_000,
+    burst_rows=15_000,
+    files=48,
+    trouble=range(16, 23),
+)
+SMALL = Size(
+    calm=growth.SMALL,
+    moving=(replace(growth.SMALL, settled=24),),
+    skew_rows=2_000,
+    burst_rows=500,
+    files=12,
+    trouble=range(8, 10),
+)
 
 
 @dataclass(frozen=True)
@@ -74,9 +106,9 @@ class Mark:
         )
 
 
-def ample(root: Path) -> Iterator[Mark]:
+def ample(root: Path, size: Size) -> Iterator[Mark]:
     """The same join with nothing to adapt to, and ready for everything."""
-    load = Load(50)
+    load = size.calm
     streams = load.write(root / "calm")
     best = {}
     for _ in range(2):
@@ -113,10 +145,10 @@ class Stopwatch:
         return run
 
 
-def advised(root: Path) -> Iterator[Mark]:
+def advised(root: Path, size: Size) -> Iterator[Mark]:
     """Streams that stay as they are, on one key and on two."""
     for is_tree in (False, True):
-        load = Load(50, is_tree)
+        load = replace(size.calm, is_tree=is_tree)
         streams = load.write(root / f"advised{is_tree}")
         for name, trigger in {
             "as it is": "data",
@@ -158,15 +190,14 @@ class Shuttle:
         return later, (Relocate(sender, receiver, 0, groups, int(wanted), "the benchmark"),)
 
 
-def moving(root: Path) -> Iterator[Mark]:
+def moving(root: Path, size: Size) -> Iterator[Mark]:
     """The same rows come in every batch: so the others' throughput goes by its time alone.
 
     A move makes the one worker as full as the other was, so that batches stay comparable. The
     first move warms up what carries it, as the batches before have warmed up theirs.
     """
-    for rows, batches in ((50_000, 68), (500_000, 48)):
-        load = Load(200, settled=batches, rows_per_file=rows)
-        streams = load.write(root / f"moving{rows}")
+    for load in size.moving:
+        streams = load.write(root / f"moving{load.rows_per_file}")
         shuttle = Shuttle(first_batch=load.filling + WARM_BATCHES)
         run = join_all(
             load.query,
@@ -177,12 +208,12 @@ def moving(root: Path) -> Iterator[Mark]:
             assign="0.6,0.4",
         )
         calm, during, moved = parted(run.events(), shuttle.first_batch + QUIET_BATCHES)
-        size = f"{3 * rows:,} rows a batch"
+        rows = f"{3 * load.rows_per_file:,} rows a batch"
         print(
-            f"{size}: {len(moved)} moves of {np.mean(moved):.0%} of the state over "
+            f"{rows}: {len(moved)} moves of {np.mean(moved):.0%} of the state over "
             f"{len(during)} batches: {np.mean(during):.0f} ms, else {np.mean(calm):.0f} ms"
         )
-        name = f"others' rate in a move, {size}"
+        name = f"others' rate in a move, {rows}"
         yield Mark(name, float(np.mean(calm) / np.mean(during)), 0.8, at_least=True)
 
 
@@ -216,31 +247,32 @@ SKEW_QUERY = (
     "SELECT a.k, a.v AS va, b.v AS vb FROM a [RANGE 30 SECONDS], b [RANGE 30 SECONDS] "
     "WHERE a.k = b.k"
 )
-SKEW_ROWS = 400_000  # of each stream in a batch
 SKEW_SPAN_S = 5  # of event time
 
 
-def write_skew(folder: Path, burst_rows: int) -> Path:
+def write_skew(folder: Path, size: Size, burst_rows: int) -> Path:
     """Two streams; some rows of `a` in the batches of trouble are of one key, common in `b`."""
     random = np.random.default_rng(1)
     span_us = SKEW_SPAN_S * 1_000_000
     for stream in "ab":
         (folder / stream).mkdir(parents=True)
-        for number in range(SKEW_FILES):
-            times = np.sort(random.integers(0, span_us, SKEW_ROWS)) + number * span_us
-            keys = random.integers(1, SKEW_ROWS * 6, SKEW_ROWS)
-            hot = 50 if stream == "b" else burst_rows * (number in TROUBLE)
-            keys[random.choice(SKEW_ROWS, hot, replace=False)] = HOT_KEY
+        for number in range(size.files):
+            times = np.sort(random.integers(0, span_us, size.skew_rows)) + number * span_us
+            keys = random.integers(1, size.skew_rows * 6, size.skew_rows)
+            hot = 50 if stream == "b" else burst_rows * (number in size.trouble)
+            keys[random.choice(size.skew_rows, hot, replace=False)] = HOT_KEY
             columns = {
                 "ts": pa.array(times).cast(pa.timestamp("us", "UTC")),
                 "k": keys,
-                "v": np.arange(SKEW_ROWS),
+                "v": np.arange(size.skew_rows),
             }
             pq.write_table(pa.table(columns), folder / stream / f"{number:05d}.parquet")
     return folder
 
 
-def skewed(name: str, streams: Path, root: Path, trouble: Trouble | None) -> Iterator[Mark]:
+def skewed(
+    name: str, streams: Path, root: Path, when: range, trouble: Trouble | None
+) -> Iterator[Mark]:
     """Batches in trouble beside the calm ones before, with the buffer and without."""
     join_all(SKEW_QUERY, streams, root / "run", workers=2)  # only to be warm
     for buffer_rows, at_least in ((50_000_000, False), (None, True)):
@@ -253,9 +285,9 @@ def skewed(name: str, streams: Path, root: Path, trouble: Trouble | None) -> Ite
             listener=trouble,
         )
         times = {e["batch"]: e["elapsed_ms"] for e in run.events() if e["event"] == "batch"}
-        calm = median(ms for batch, ms in times.items() if 6 < batch < TROUBLE.start)
-        during = median(ms for batch, ms in times.items() if batch in TROUBLE)
-        after = median(ms for batch, ms in times.items() if batch >= TROUBLE.stop)
+        calm = median(ms for batch, ms in times.items() if 6 < batch < when.start)
+        during = median(ms for batch, ms in times.items() if batch in when)
+        after = median(ms for batch, ms in times.items() if batch >= when.stop)
         held = [e for e in run.events() if e["event"] == "hold"]
         most = max((event["waiting_rows"] for event in held), default=0)
         print(
@@ -266,10 +298,10 @@ def skewed(name: str, streams: Path, root: Path, trouble: Trouble | None) -> Ite
         yield Mark(f"{name}, to calm, {with_it}", during / calm, 1.3, at_least)
 
 
-def burst(root: Path) -> Iterator[Mark]:
+def burst(root: Path, size: Size) -> Iterator[Mark]:
     """A key that is common in one stream bursts in the other."""
-    streams = write_skew(root / "burst", burst_rows=15_000)
-    yield from skewed("a key that bursts", streams, root, None)
+    streams = write_skew(root / "burst", size, size.burst_rows)
+    yield from skewed("a key that bursts", streams, root, size.trouble, None)
 
 
 class Trouble:
@@ -277,7 +309,8 @@ class Trouble:
 
     RUN_S, REST_S = 0.01, 0.03
 
-    def __init__(self) -> None:
+    def __init__(self, when: range) -> None:
+        self._when = when
         self._is_on = threading.Event()
         threading.Thread(target=self._hinder, daemon=True).start()
 
@@ -285,7 +318,7 @@ class Trouble:
         """Begin and end with the batches of trouble."""
         if event.name == "batch":
             batch = event.batch
-            (self._is_on.set if batch + 1 in TROUBLE else self._is_on.clear)()
+            (self._is_on.set if batch + 1 in self._when else self._is_on.clear)()
 
     def _hinder(self) -> None:
         while True:
@@ -319,16 +352,16 @@ def python_workers() -> list[psutil.Process]:
     return of_executor[min(of_executor)] if len(of_executor) > 1 else []
 
 
-def slowed(root: Path) -> Iterator[Mark]:
+def slowed(root: Path, size: Size) -> Iterator[Mark]:
     """One of two executors gets a quarter of its time."""
     braid.session("local[2]").stop()
     session = braid.session("local-cluster[2,1,2048]")
-    streams = write_skew(root / "slowed", burst_rows=0)
-    yield from skewed("a worker slowed", streams, root, Trouble())
+    streams = write_skew(root / "slowed", size, burst_rows=0)
+    yield from skewed("a worker slowed", streams, root, size.trouble, Trouble(size.trouble))
     session.stop()
 
 
-QUESTIONS: dict[str, Callable[[Path], Iterator[Mark]]] = {
+QUESTIONS: dict[str, Callable[[Path, Size], Iterator[Mark]]] = {
     "ample": ample,
     "advised": advised,
     "moving": moving,
@@ -339,21 +372,20 @@ QUESTIONS: dict[str, Callable[[Path], Iterator[Mark]]] = {
 
 def main() -> None:
     """Answer the questions, on the screen and as JSON."""
-    parser = argparse.ArgumentParser(prog="python -m bench.adapting", description=__doc__)
+    parser = benchmark_parser("bench.adapting", __doc__)
     parser.add_argument("questions", nargs="*", choices=[*QUESTIONS, "all"], default="all")
-    parser.add_argument("--out", type=Path, default=Path("bench-results"))
     arguments = parser.parse_args()
+    size = SMALL if arguments.small else REAL
     marks = []
     for name in QUESTIONS if "all" in arguments.questions else arguments.questions:
         if name != "slowed":
             braid.session("local[2]")
         with tempfile.TemporaryDirectory(prefix="braid-adapting-") as folder:
-            for mark in QUESTIONS[name](Path(folder)):
+            for mark in QUESTIONS[name](Path(folder), size):
                 marks.append(mark)
                 print(mark)
-    arguments.out.mkdir(parents=True, exist_ok=True)
     record = {mark.name: {"ratio": mark.ratio, "mark": mark.mark} for mark in marks}
-    (arguments.out / "adapting.json").write_text(json.dumps(record, indent=2) + "\n")
+    (out_folder(arguments) / "adapting.json").write_text(json.dumps(record, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from braid.runtime.files import Shelf
 from braid.runtime.pinning import drop_anchor
 from braid.runtime.session import quiet
 from braid.runtime.split import Splits, slot_expression
+from braid.runtime.union import united
 from braid.state.commit import equal_shares
 
 if TYPE_CHECKING:
@@ -94,8 +95,7 @@ def _pass_through(query: ContinuousQuery) -> Progress:
     def prepare() -> DataFrame:
         taken = shelf.take()
         frames = {n: r.read(taken[n], ["ts", "k", "v"]) for n, r in query.readers.items()}
-        rows = splits.entering(plan, union.apart(frames), 0)
-        assert rows is not None, "all streams enter in the only round"
+        rows = united(splits.entering(plan, union.apart(frames), 0))
         sent = anchor.pin(rows.selectExpr("*", f"{slot} AS slot"))
         counts = sent.mapInArrow(_count, "rows bigint")
         counts._jdf.queryExecution().executedPlan()

@@ -8,7 +8,6 @@ budget, and the others soon will be. The guard's time is part of the decision.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 
@@ -16,6 +15,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from bench.options import benchmark_parser
 from braid.adapt.guard import vet
 from braid.adapt.statistics import WorkerLoad
 from braid.adapt.strategy import STRATEGIES, make_strategy
@@ -83,11 +83,13 @@ def measure(name: str, load: Load, rounds: int) -> tuple[float, float, float, in
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser = benchmark_parser("bench.decisions", __doc__)
     parser.add_argument("--workers", type=int, default=1000)
     parser.add_argument("--groups", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
+    if options.small:
+        options.workers, options.groups = 20, 20
     load = Load(options.workers, options.groups)
     table = Table(title=f"{options.workers:,} workers with {options.groups:,} groups each, s")
     for heading in ("strategy", "count", "snapshot", "decide", "all", "proposals"):

@@ -9,7 +9,6 @@ Rates count the rows that were read, whatever a filter let through.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
+from bench.options import benchmark_parser, out_folder
 from bench.peers.duckdb_join import open_input
 from bench.systems import SHORT, WHOLE, Prefix, Runner, System
 from bench.workload import SETTINGS, WINDOW_MS, make_input
@@ -27,7 +27,6 @@ from bench.workload import SETTINGS, WINDOW_MS, make_input
 if TYPE_CHECKING:
     from bench.measurement import Measurement
 
-SETTING = SETTINGS["1500k"]
 SYSTEMS = [
     *(
         System(f"braid-{form}", "bench.braid_join", WHOLE, ("--form", form, "--passes", "3"))
@@ -67,17 +66,16 @@ def expected(form: str, input_dir: Path, prefix: Prefix) -> int | None:
 
 def main() -> None:
     """Measure all forms, and print and write the ratios."""
-    parser = argparse.ArgumentParser(prog="python -m bench.forms", description=__doc__)
+    parser = benchmark_parser("bench.forms", __doc__)
     work = Path(tempfile.gettempdir(), "braid-bench")
     parser.add_argument("--work", type=Path, default=work)
-    parser.add_argument("--out", type=Path, default=Path("bench-results"))
     arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    input_dir = make_input(SETTING, arguments.work / "input")
-    runner = Runner(arguments.work, Path(sys.executable))
+    out, setting = out_folder(arguments), SETTINGS["small" if arguments.small else "1500k"]
+    input_dir = make_input(setting, arguments.work / "input")
+    runner = Runner(arguments.work)
     seen: dict[str, Measurement] = {}
     for system in SYSTEMS:
-        prefix = system.prefixes[SETTING.name]
+        prefix = system.prefixes[setting.name]
         seen[system.name] = runner.run(system, input_dir, prefix)
         rate, found = seen[system.name].steady_rows_per_second, seen[system.name].output_rows
         sys.stderr.write(f"{system.name:>16}: {rate:,.0f} rows/s, {found:,} results\n")
@@ -94,7 +92,7 @@ def main() -> None:
         ratios[name] = {"ratio": ratio, "target": target, "met": met}
     Console().print(table)
     record = {"ratios": ratios, "systems": {n: asdict(m) for n, m in seen.items()}}
-    (arguments.out / "forms.json").write_text(json.dumps(record, indent=2) + "\n")
+    (out / "forms.json").write_text(json.dumps(record, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+PEERS_STAMP = ".venv-peers/setup.stamp"  # what make calls their environment once it is whole
 LIMIT_SECONDS = 900
 GRACE_SECONDS = 15  # to end after the report; Spark has been seen to hang in shutdown
 
@@ -50,11 +51,12 @@ class System:
     joins: bool = True  # False: its output is not the result, so there is nothing to check
 
 
-WHOLE = {"150k": Prefix(120, 60), "1500k": Prefix(12, 4), "1500k-dense": Prefix(8, 4)}
-HALF = {"150k": Prefix(40, 16), "1500k": Prefix(4, 2), "1500k-dense": Prefix(8, 4)}
-SHORT = {"150k": Prefix(12, 6), "1500k": Prefix(3, 1), "1500k-dense": Prefix(8, 5)}
+SMALL = {"small": Prefix(4, 0)}
+WHOLE = SMALL | {"150k": Prefix(120, 60), "1500k": Prefix(12, 4), "1500k-dense": Prefix(8, 4)}
+HALF = SMALL | {"150k": Prefix(40, 16), "1500k": Prefix(4, 2), "1500k-dense": Prefix(8, 4)}
+SHORT = SMALL | {"150k": Prefix(12, 6), "1500k": Prefix(3, 1), "1500k-dense": Prefix(8, 5)}
 # Pathway keeps all that it has seen, more than a gigabyte per million rows.
-BRIEF = {"150k": Prefix(20, 8), "1500k": Prefix(2, 1), "1500k-dense": Prefix(3, 2)}
+BRIEF = SMALL | {"150k": Prefix(20, 8), "1500k": Prefix(2, 1), "1500k-dense": Prefix(3, 2)}
 AT_ONCE = {name: Prefix(prefix.batches, 0) for name, prefix in WHOLE.items()}
 
 SYSTEMS = {
@@ -88,7 +90,7 @@ class Runner:
     """Runs systems one at a time, each in a process and a process group of its own."""
 
     work_dir: Path
-    peers_python: Path
+    peers_python: Path | None = None
 
     def run(self, system: System, input_dir: Path, prefix: Prefix) -> Measurement:
         """Start the system, wait for its report, and see that nothing of it stays behind."""
@@ -96,6 +98,7 @@ class Runner:
         shutil.rmtree(scratch, ignore_errors=True)
         log = self.work_dir / f"{system.name}.log"
         python = self.peers_python if system.in_peers_venv else sys.executable
+        assert python is not None, "systems that are not installed are left out before"
         command = [str(python), "-m", system.script, str(input_dir), str(scratch)]
         command += ["--batches", str(prefix.batches), "--warm-up", str(prefix.warm_up)]
         try:
@@ -142,7 +145,14 @@ def end_group(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-def make_peers_venv() -> Path:
-    """The peers' interpreter; the first call installs them, which takes a few minutes."""
-    subprocess.run(["make", "--silent", ".venv-peers/setup.stamp"], cwd=REPOSITORY, check=True)
-    return REPOSITORY / ".venv-peers" / "bin" / "python"
+def peers_interpreter(*, install: bool) -> Path | None:
+    """The interpreter of Flink and Pathway, or None if they are not installed.
+
+    To install them takes a few minutes.
+    """
+    if install:
+        command = ["make", "--silent", PEERS_STAMP]
+        if subprocess.run(command, cwd=REPOSITORY, check=False).returncode:
+            return None
+    is_whole = (REPOSITORY / PEERS_STAMP).exists()
+    return REPOSITORY / ".venv-peers" / "bin" / "python" if is_whole else None

@@ -18,7 +18,8 @@ most partners come along in the same batch, and little is kept between batches. 
 large batch is at a given rate (a long trigger, or a backlog), but it is also the kinder case
 for an engine that joins whole batches. `1500k-dense` is the check on it: ten times the rate,
 so that the window spans two batches again, with 3 M rows in the window. It is not in the
-default run, since native Spark needs many minutes to fill such a window.
+default run, since native Spark needs many minutes to fill such a window. `small` measures
+nothing: it shows that all systems run and are exact.
 
 How the systems read these files is not told here but in `bench/peers/`.
 """
@@ -92,6 +93,7 @@ SETTINGS = {
         Setting("150k", rows_per_file=50_000, files=120, rows_per_second=10_000),
         Setting("1500k", rows_per_file=500_000, files=12, rows_per_second=10_000),
         Setting("1500k-dense", rows_per_file=500_000, files=8, rows_per_second=100_000),
+        Setting("small", rows_per_file=1_000, files=4, rows_per_second=200),
     )
 }
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from rich.console import Console
 
 from braid.cli.stopping import heed_signals
 from braid.model.errors import BraidError
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 def start_spark(master: str) -> SparkSession:
     """A session on `master`; what the JVM writes to standard error goes to a file."""
-    with _standard_error_to_file() as log:
+    with waiting("starting Spark …"), _standard_error_to_file() as log:
         try:
             spark = session(master)
         except BraidError:
@@ -35,6 +38,17 @@ def start_spark(master: str) -> SparkSession:
         heed_signals()
         atexit.register(Path(log).unlink, missing_ok=True)
         return spark
+
+
+@contextmanager
+def waiting(words: str) -> Iterator[None]:
+    """Show on a terminal, and nowhere else, what it is that takes so long."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    # A handle of its own, as standard error may go elsewhere meanwhile.
+    with os.fdopen(os.dup(2), "w") as screen, Console(file=screen).status(words):
+        yield
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
+from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _BAR_WIDTH = 24
 _LATEST = 4  # sentences that stay on the screen
+_AT_FIRST = "the first batch takes longest, as Java compiles what it runs …"
 
 
 class RunView:
@@ -35,7 +37,7 @@ class RunView:
         self._run = run
         self._console = Console(stderr=True, highlight=False)
         self._live = (
-            Live(console=self._console, refresh_per_second=4)
+            Live(Spinner("dots", _AT_FIRST), console=self._console, refresh_per_second=4)
             if self._console.is_terminal
             else None
         )

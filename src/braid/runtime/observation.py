@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import combinations, product
+from math import comb
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -190,9 +191,21 @@ def windows_of(query: Query) -> dict[str, float]:
 
 
 def keys_of(query: Query) -> list[list[str]]:
-    """The streams that each key connects, as join graphs have them."""
-    names = [stream.alias for stream in query.streams]
-    return [[names[stream] for stream in sorted(key.streams)] for key in query.keys]
+    """The streams that each key connects, as join graphs have them: each pair has one key.
+
+    Keys that streams have in common are one key, so that of the streams that share some keys
+    and others that share more, pairs are told one by one.
+    """
+    shared: dict[Streams, list[tuple[int, int]]] = {}
+    for one, other in combinations(range(len(query.streams)), 2):
+        keys = frozenset(n for n, key in enumerate(query.keys) if {one, other} <= key.streams)
+        if keys:
+            shared.setdefault(keys, []).append((one, other))
+    found: list[tuple[int, ...]] = []
+    for pairs in shared.values():
+        streams = tuple(sorted({stream for pair in pairs for stream in pair}))
+        found += [streams] if len(pairs) == comb(len(streams), 2) else pairs
+    return [[query.streams[stream].alias for stream in each] for each in found]
 
 
 def _pairs_of(query: Query) -> Iterator[Streams]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from braid.workload.draw import value_counts
 from braid.workload.rows import rows
-from braid.workload.spec import PartitionSpec, StreamSpec, WorkloadSpec
+from braid.workload.spec import MOST_SECONDS, PartitionSpec, Phase, StreamSpec, WorkloadSpec
 
 if TYPE_CHECKING:
     from braid.workload.arrivals import Ints
@@ -67,16 +67,30 @@ def offers_spec(
     tuple_range: int = 30_000,
     disorder_seconds: float = 0.0,
     seed: int = 0,
+    handover_seconds: float | None = None,
 ) -> WorkloadSpec:
-    """A workload whose streams are the three banks and whose partitions are the currencies."""
+    """A workload whose streams are the three banks and whose partitions are the currencies.
+
+    With a handover, the first bank has twice the rate until then and the last a tenth of it;
+    from then on the first has a tenth of it and the last four times the rate.
+    """
+    rates = dict.fromkeys(BANKS, (rate, rate))
+    if handover_seconds is not None:
+        rates[BANKS[0]], rates[BANKS[-1]] = (2 * rate, rate / 10), (rate / 10, 4 * rate)
     return WorkloadSpec(
-        streams=tuple(StreamSpec(bank, rate) for bank in BANKS),
+        streams=tuple(
+            StreamSpec(bank, rate, _phases(handover_seconds, *rates[bank])) for bank in BANKS
+        ),
         partitions=tuple(
             PartitionSpec(1, join_rate, tuple_range, weight) for weight in _CURRENCIES.values()
         ),
         disorder_seconds=disorder_seconds,
         seed=seed,
     )
+
+
+def _phases(until: float | None, before: float, after: float) -> tuple[Phase, ...]:
+    return () if until is None else (Phase(until, before), Phase(MOST_SECONDS, after))
 
 
 def offers(spec: WorkloadSpec, bank: str, lower_us: int, upper_us: int) -> pa.Table:
