@@ -260,14 +260,14 @@ class FolderFeed:
                         self._stand_by()
                         upcoming = self._take_next(ahead)
                         continue
-                    self._pace.wait(self._stopping)
-                    if self._stopping.is_set():
-                        break
                     taken, (*before, last) = upcoming
                     for each in before:
                         self._coordinator.fill_at_once(self._spark, each.result())
                     job = last.result()
                     upcoming = self._take_next(ahead)
+                    self._pace.wait(self._stopping)
+                    if self._stopping.is_set():
+                        break
                     self._read_bytes += self._shelf.size(taken)
                     self._coordinator.on_files(job, self._names.append(taken))
             if not self._stopping.is_set():
