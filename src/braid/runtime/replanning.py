@@ -13,13 +13,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from braid.events import Replanned
-from braid.migrate import Way
+from braid.migrate import Way, begun, cost_of_change
 from braid.model.checks import require_known
 from braid.model.choices import Choices
 from braid.model.errors import BraidError
@@ -30,6 +32,7 @@ from braid.optimize.timing.advisor import OPTIMIZERS, Advisor
 from braid.optimize.timing.data_driven import DataDriven
 from braid.optimize.timing.hysteresis import Hysteresis
 from braid.optimize.timing.memory_driven import MemoryDriven
+from braid.optimize.timing.quota import Quota
 from braid.optimize.timing.refined import RefinedMemoryDriven
 from braid.optimize.timing.statistics import Load, Measure, Situation
 from braid.plan.names import state_names
@@ -38,7 +41,7 @@ from braid.plan.tree import show_tree
 from braid.runtime.account import rate_facts, selectivity_facts
 from braid.runtime.behind import Behind
 from braid.runtime.calibrate import measure_costs
-from braid.runtime.migration import AHEAD, Wish
+from braid.runtime.migration import AHEAD, AUTO, Wish
 from braid.runtime.observation import Observation, keys_of, windows_of
 from braid.runtime.sampling import Sampling
 from braid.state.store import DISK, MEMORY
@@ -48,8 +51,10 @@ if TYPE_CHECKING:
 
     from braid.join.plan import JoinPlan
     from braid.join.report import Report
+    from braid.model.join_graph import JoinGraph
     from braid.model.query import Query
     from braid.optimize.cost_model import IndexProbes
+    from braid.optimize.plan import Plan
     from braid.optimize.timing.advisor import Advice
     from braid.optimize.timing.contract import Trigger
     from braid.runtime.migration import Migration
@@ -57,6 +62,7 @@ if TYPE_CHECKING:
     from braid.state.commit import Commit
 
 OFF = "off"
+_FIRST_WINDOWS = 10  # until statistics change again, as long as nobody knows better
 _TOGETHER = Way.PARALLEL_TRACK.value
 _TRIGGERS: Choices[Trigger] = Choices(
     "trigger", {"data": DataDriven, "memory": MemoryDriven, "refined": RefinedMemoryDriven}
@@ -91,6 +97,7 @@ class Replanning:
     sampling: Sampling
     behind: Behind = field(default_factory=Behind)
     _newest_us: int | None = field(default=None, init=False)
+    _searched_s: float = field(default=0.0, init=False)
 
     def learn(
         self, plan: JoinPlan, before: Commit, now: Commit, reports: Sequence[Report]
@@ -126,10 +133,15 @@ class Replanning:
         lag = max(0, went_us) / 1_000_000
         owners = set(commit.assignments[plan.rounds.homes[0]])
         costs = replace(self.costs, lag=lag)
-        speakers = list(self._speakers(plan, commit, owners, costs))
+        speakers = list(self._speakers(plan, commit, owners, costs, migration.way))
         texts = {speaker.voice.plan: speaker.plan for speaker in speakers}
         wishes = []
+        began = perf_counter()
         answers = in_accord([speaker.voice for speaker in speakers])
+        if any(advice.current is not None for _, advice in answers.values()):
+            # What took too long once may have been the machine: it fades until it is tried.
+            taken_s = (perf_counter() - began) / len(answers)
+            self._searched_s = max(taken_s, self._searched_s / 2)
         for number, (advisor, advice) in answers.items():
             speaker, new = speakers[number], None
             workers = speaker.party.workers
@@ -145,7 +157,7 @@ class Replanning:
             migration.ask(wish)
 
     def _speakers(
-        self, plan: JoinPlan, commit: Commit, owners: set[int], costs: IndexProbes
+        self, plan: JoinPlan, commit: Commit, owners: set[int], costs: IndexProbes, way: str
     ) -> Iterator[_Speaker]:
         """The parties that have something to change, and know enough to decide."""
         row_bytes, now_ms = dict(_row_bytes(plan, commit)), (commit.latest_us or 0) / 1000
@@ -155,10 +167,12 @@ class Replanning:
             is_known = all(rate.value is not None for rate in known.rates.values())
             if is_known and not owners.isdisjoint(party.workers):
                 tree = _main_tree(plan, commit, party.workers)
-                advisor = replace(party.advisor, row_bytes=row_bytes, model=costs)
-                situation = Situation(
-                    now_ms, known, _load(plan, commit, party, self.behind.unread_rows)
+                change_s = partial(_change_s, commit, plan, way, party.workers, self.costs)
+                advisor = replace(
+                    party.advisor, row_bytes=row_bytes, model=costs, change_s=change_s
                 )
+                load = _load(plan, commit, party, self.behind.unread_rows)
+                situation = Situation(now_ms, known, load, self._searched_s)
                 voice = Voice(advisor, situation, *running[tree])
                 yield _Speaker(party, plan.texts[tree], voice)
 
@@ -211,6 +225,7 @@ def replanning_of(
         model=costs,
         keys=keys_of(plan.query),
         hysteresis=Hysteresis(rest_ms=span_ms),
+        quota=Quota(first_ms=_FIRST_WINDOWS * span_ms),
     )
     everyone = tuple(range(migration.workers))
     if len(everyone) > 1 and _is_joined_apart(plan.query) and migration.way != _TOGETHER:
@@ -220,7 +235,8 @@ def replanning_of(
         ]
     else:
         budget = Budget(memory=memory * len(everyone))
-        parties = [Party(everyone, observation, replace(advisor, budget=budget))]
+        quota = Quota(first_ms=_FIRST_WINDOWS * span_ms, cores=len(everyone))
+        parties = [Party(everyone, observation, replace(advisor, budget=budget, quota=quota))]
     sampling = Sampling(plan.query, union, every_us=_longest_us(plan.query))
     return Replanning(parties, observation, costs, sampling)
 
@@ -265,6 +281,29 @@ def _load(plan: JoinPlan, commit: Commit, party: Party, unread_rows: Measure) ->
         waiting_rows=Measure.exact(sum(map(commit.waiting_rows, party.workers))),
         intermediate_rows={name: Measure.exact(rows) for name, rows in inner.items()},
     )
+
+
+def _change_s(
+    commit: Commit,
+    plan: JoinPlan,
+    way: str,
+    workers: Sequence[int],
+    costs: IndexProbes,
+    graph: JoinGraph,
+    wanted: Plan,
+) -> float | None:
+    """The seconds of a core that a change to a plan takes, the cheapest way.
+
+    What moves, waits or is owed now will be done by then. None if there is no way, of which is
+    told where it is tried.
+    """
+    nothing: tuple[tuple[Any, ...], ...] = ((),) * commit.workers
+    at_rest = replace(commit, moves=(), generations=nothing, waiting=nothing)
+    some = () if len(workers) == commit.workers else workers
+    ways = list(Way) if way == AUTO else [Way(way)]
+    starts = (begun(at_rest, plan, wanted.text, each, some) for each in ways)
+    taken = (cost_of_change(each, graph, costs) for each in starts if not each.obstacle)
+    return min(taken, default=None)
 
 
 def _running(plan: JoinPlan) -> Iterator[tuple[str, str]]:

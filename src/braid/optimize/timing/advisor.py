@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from braid.model.join_graph import JoinGraph
+    from braid.optimize.timing.quota import Quota
     from braid.optimize.timing.statistics import Situation
 
 OPTIMIZERS: Mapping[str, Callable[..., Plan | None]] = {
@@ -46,6 +47,16 @@ class Advice:
     cue: Decision | None = None
 
 
+def _nobody_knows(graph: JoinGraph, plan: Plan) -> None:
+    return None
+
+
+def _told(cue: Decision, verdict: Decision) -> Decision:
+    """A verdict with its cue."""
+    reason = f"{cue.reason}: {verdict.reason}"
+    return Decision(verdict.yes, reason, {**cue.numbers, **verdict.numbers})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Advisor:
     """Asks a trigger, an optimizer or the log, and hysteresis; frozen, as all of them are.
@@ -53,7 +64,8 @@ class Advisor:
     `window`, `keys` and `row_bytes` are those of the graph. Selectivities that are unknown
     count as `assumed_selectivity`. Products are out of the question unless `cartesian`: on the
     engine, one worker would have all of one. Without a budget for CPU, the plan that is looked
-    for takes as little of it as the optimizer can find.
+    for takes as little of it as the optimizer can find. With a `quota`, a change must be worth
+    its cost too: `change_s` tells how many seconds of a core it takes, if that is known.
     """
 
     trigger: Trigger
@@ -66,6 +78,8 @@ class Advisor:
     assumed_selectivity: float = 1.0
     cartesian: bool = False
     hysteresis: Hysteresis = field(default_factory=Hysteresis)
+    quota: Quota | None = None
+    change_s: Callable[[JoinGraph, Plan], float | None] = _nobody_knows
     log: QueryLog = field(default_factory=QueryLog)
 
     def __post_init__(self) -> None:
@@ -85,6 +99,13 @@ class Advisor:
             return after, Advice(None, decision)
         graph = self._graph(situation)
         current = self._priced(graph, tree, orders)
+        if self.quota is not None:
+            quota = self.quota.after_change(situation.elapsed_ms)
+            quota = quota.after_search(situation.searched_s)
+            after, verdict = replace(after, quota=quota), quota.may_search()
+            if not verdict.yes:
+                told = _told(decision, verdict)
+                return after, Advice(None, told, current, decision)
         log, candidate = self._candidate(situation, graph, current)
         after = replace(after, log=log)
         if candidate is None:
@@ -124,8 +145,15 @@ class Advisor:
         hysteresis, verdict = self.hysteresis.weigh(
             situation.elapsed_ms, self.budget, current, candidate
         )
-        reason = f"{cue.reason}: {verdict.reason}"
-        verdict = Decision(verdict.yes, reason, {**cue.numbers, **verdict.numbers})
+        if verdict.yes and self.quota is not None:
+            change_s = self.change_s(self._graph(situation), candidate)
+            if change_s is not None:
+                price = self.quota.weigh(change_s, current, candidate)
+                numbers = {**verdict.numbers, **price.numbers}
+                verdict = Decision(price.yes, price.reason or verdict.reason, numbers)
+        if not verdict.yes:
+            hysteresis = self.hysteresis  # nothing changes, so nothing rests
+        verdict = _told(cue, verdict)
         advice = Advice(candidate if verdict.yes else None, verdict, current, cue)
         return replace(self, hysteresis=hysteresis), advice
 
