@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from braid.migrate.change import Start, Way, begun, ended, is_over, resumed, way_of
-from braid.migrate.cost import cost_of_change, costs_of_plans
+from braid.migrate.cost import ChangeCost, Circumstances, cost_of_change, costs_of_plans
 
 __all__ = [
+    "ChangeCost",
+    "Circumstances",
     "Start",
     "Way",
     "begun",

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from braid.events import Replanned
-from braid.migrate import Way, begun, cost_of_change
+from braid.migrate import Way
 from braid.model.checks import require_known
 from braid.model.choices import Choices
 from braid.model.errors import BraidError
@@ -41,7 +41,7 @@ from braid.plan.tree import show_tree
 from braid.runtime.account import rate_facts, selectivity_facts
 from braid.runtime.behind import Behind
 from braid.runtime.calibrate import measure_costs
-from braid.runtime.migration import AHEAD, AUTO, Wish
+from braid.runtime.migration import AHEAD, Wish
 from braid.runtime.observation import Observation, keys_of, windows_of
 from braid.runtime.sampling import Sampling
 from braid.state.store import DISK, MEMORY
@@ -51,10 +51,8 @@ if TYPE_CHECKING:
 
     from braid.join.plan import JoinPlan
     from braid.join.report import Report
-    from braid.model.join_graph import JoinGraph
     from braid.model.query import Query
     from braid.optimize.cost_model import IndexProbes
-    from braid.optimize.plan import Plan
     from braid.optimize.timing.advisor import Advice
     from braid.optimize.timing.contract import Trigger
     from braid.runtime.migration import Migration
@@ -133,7 +131,7 @@ class Replanning:
         lag = max(0, went_us) / 1_000_000
         owners = set(commit.assignments[plan.rounds.homes[0]])
         costs = replace(self.costs, lag=lag)
-        speakers = list(self._speakers(plan, commit, owners, costs, migration.way))
+        speakers = list(self._speakers(migration, commit, owners, costs))
         texts = {speaker.voice.plan: speaker.plan for speaker in speakers}
         wishes = []
         began = perf_counter()
@@ -157,9 +155,10 @@ class Replanning:
             migration.ask(wish)
 
     def _speakers(
-        self, plan: JoinPlan, commit: Commit, owners: set[int], costs: IndexProbes, way: str
+        self, migration: Migration, commit: Commit, owners: set[int], costs: IndexProbes
     ) -> Iterator[_Speaker]:
         """The parties that have something to change, and know enough to decide."""
+        plan = migration.plan
         row_bytes, now_ms = dict(_row_bytes(plan, commit)), (commit.latest_us or 0) / 1000
         running = list(_running(plan))
         for party in self.parties if len(row_bytes) == len(plan.streams) else ():
@@ -167,9 +166,9 @@ class Replanning:
             is_known = all(rate.value is not None for rate in known.rates.values())
             if is_known and not owners.isdisjoint(party.workers):
                 tree = _main_tree(plan, commit, party.workers)
-                change_s = partial(_change_s, commit, plan, way, party.workers, self.costs)
+                foreseen_s = partial(migration.foreseen_s, commit, party.workers, self.costs)
                 advisor = replace(
-                    party.advisor, row_bytes=row_bytes, model=costs, change_s=change_s
+                    party.advisor, row_bytes=row_bytes, model=costs, change_s=foreseen_s
                 )
                 load = _load(plan, commit, party, self.behind.unread_rows)
                 situation = Situation(now_ms, known, load, self._searched_s)
@@ -281,29 +280,6 @@ def _load(plan: JoinPlan, commit: Commit, party: Party, unread_rows: Measure) ->
         waiting_rows=Measure.exact(sum(map(commit.waiting_rows, party.workers))),
         intermediate_rows={name: Measure.exact(rows) for name, rows in inner.items()},
     )
-
-
-def _change_s(
-    commit: Commit,
-    plan: JoinPlan,
-    way: str,
-    workers: Sequence[int],
-    costs: IndexProbes,
-    graph: JoinGraph,
-    wanted: Plan,
-) -> float | None:
-    """The seconds of a core that a change to a plan takes, the cheapest way.
-
-    What moves, waits or is owed now will be done by then. None if there is no way, of which is
-    told where it is tried.
-    """
-    nothing: tuple[tuple[Any, ...], ...] = ((),) * commit.workers
-    at_rest = replace(commit, moves=(), generations=nothing, waiting=nothing)
-    some = () if len(workers) == commit.workers else workers
-    ways = list(Way) if way == AUTO else [Way(way)]
-    starts = (begun(at_rest, plan, wanted.text, each, some) for each in ways)
-    taken = (cost_of_change(each, graph, costs) for each in starts if not each.obstacle)
-    return min(taken, default=None)
 
 
 def _running(plan: JoinPlan) -> Iterator[tuple[str, str]]:

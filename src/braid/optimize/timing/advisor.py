@@ -47,7 +47,7 @@ class Advice:
     cue: Decision | None = None
 
 
-def _nobody_knows(graph: JoinGraph, plan: Plan) -> None:
+def _nobody_knows(graph: JoinGraph, plan: str) -> None:
     return None
 
 
@@ -79,7 +79,7 @@ class Advisor:
     cartesian: bool = False
     hysteresis: Hysteresis = field(default_factory=Hysteresis)
     quota: Quota | None = None
-    change_s: Callable[[JoinGraph, Plan], float | None] = _nobody_knows
+    change_s: Callable[[JoinGraph, str], float | None] = _nobody_knows
     log: QueryLog = field(default_factory=QueryLog)
 
     def __post_init__(self) -> None:
@@ -146,7 +146,7 @@ class Advisor:
             situation.elapsed_ms, self.budget, current, candidate
         )
         if verdict.yes and self.quota is not None:
-            change_s = self.change_s(self._graph(situation), candidate)
+            change_s = self.change_s(self._graph(situation), candidate.text)
             if change_s is not None:
                 price = self.quota.weigh(change_s, current, candidate)
                 numbers = {**verdict.numbers, **price.numbers}
