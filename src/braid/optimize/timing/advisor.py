@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from braid.model.join_graph import JoinGraph
     from braid.optimize.timing.quota import Quota
-    from braid.optimize.timing.statistics import Situation
+    from braid.optimize.timing.statistics import DataStatistics, Situation
 
 OPTIMIZERS: Mapping[str, Callable[..., Plan | None]] = {
     "mjoin-init": mjoin_init,
@@ -89,6 +89,10 @@ class Advisor:
                 f"unknown optimizer {self.optimizer!r}", hint=f"known: {', '.join(OPTIMIZERS)}"
             )
 
+    def price(self, data: DataStatistics, tree: str, orders: str = "") -> Plan:
+        """What a plan costs by some statistics."""
+        return self._priced(self._graph(data), tree, orders)
+
     def advise(
         self, situation: Situation, tree: str, orders: str = ""
     ) -> tuple[Advisor, Advice]:
@@ -97,7 +101,7 @@ class Advisor:
         after = replace(self, trigger=trigger)
         if not decision.yes:
             return after, Advice(None, decision)
-        graph = self._graph(situation)
+        graph = self._graph(situation.data)
         current = self._priced(graph, tree, orders)
         if self.quota is not None:
             quota = self.quota.after_change(situation.elapsed_ms)
@@ -126,7 +130,7 @@ class Advisor:
         Each must be clearly better than those before it, and so must be the one that an
         optimizer finds in the end.
         """
-        graph = self._graph(situation)
+        graph = self._graph(situation.data)
         best = current = self._priced(graph, tree, orders)
         for other in others:
             best = self._better(best, self._priced(graph, *other))
@@ -146,7 +150,7 @@ class Advisor:
             situation.elapsed_ms, self.budget, current, candidate
         )
         if verdict.yes and self.quota is not None:
-            change_s = self.change_s(self._graph(situation), candidate.text)
+            change_s = self.change_s(self._graph(situation.data), candidate.text)
             if change_s is not None:
                 price = self.quota.weigh(change_s, current, candidate)
                 numbers = {**verdict.numbers, **price.numbers}
@@ -157,8 +161,8 @@ class Advisor:
         advice = Advice(candidate if verdict.yes else None, verdict, current, cue)
         return replace(self, hysteresis=hysteresis), advice
 
-    def _graph(self, situation: Situation) -> JoinGraph:
-        return situation.data.graph(
+    def _graph(self, data: DataStatistics) -> JoinGraph:
+        return data.graph(
             self.window,
             keys=self.keys,
             row_bytes=self.row_bytes,
