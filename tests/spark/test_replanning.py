@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -184,7 +185,7 @@ def test_pairs_that_the_plan_does_not_join_are_sampled_on_the_side(
 ) -> None:
     """Of the two keys that c is joined on, no probe tells which does what."""
     switching = Switching(tmp_path, also=" AND a.v = c.v", switch_s=16)
-    events = switching.run(optimizer="mjoin-init")
+    events = switching.run(optimizer="mjoin-init", cpu=math.inf)
     first = of_kind(events, "plan")[0]
     assert first["batch"] < switching.switch_s
     known = {(e["stream"], e["other"]): e for e in first["selectivities"]}

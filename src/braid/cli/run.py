@@ -184,6 +184,14 @@ def run(
             help='When to look, such as "data threshold=0.3".',
         ),
     ] = "data",
+    cpu: Annotated[
+        float | None,
+        typer.Option(
+            metavar="CORES",
+            help="How many cores a plan may keep busy; inf for as little CPU as can be.",
+            show_default="those of the workers",
+        ),
+    ] = None,
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     events: Annotated[
         Path | None,
@@ -228,6 +236,7 @@ def run(
         migration_pause=migration_pause,
         optimizer=optimizer,
         trigger=trigger,
+        cpu=cpu,
         overflow=overflow,
         strategy=strategy,
         spill_policy=spill_policy,

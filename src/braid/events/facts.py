@@ -252,8 +252,8 @@ class Migrated:
     """A change of plan has come to a step: `start`, `fill`, `end`, `refused` or `given up`.
 
     It is of all workers, or of some. `numbers` tell how many states do not go over, what each
-    way would cost in seconds, what both plans cost in cores and in rows of state by what was
-    measured, and how many groups are complete.
+    way would cost in seconds of a core and how long it would last, what both plans cost in
+    cores and in rows of state by what was measured, and how many groups are complete.
     """
 
     name: ClassVar = "migrate"

@@ -13,9 +13,11 @@ from braid.migrate.change import (
     resumed,
     way_of,
 )
-from braid.migrate.cost import cost_of_change, costs_of_plans
+from braid.migrate.cost import ChangeCost, Circumstances, cost_of_change, costs_of_plans
 
 __all__ = [
+    "ChangeCost",
+    "Circumstances",
     "Start",
     "Way",
     "begun",

@@ -7,14 +7,16 @@ one is wanted, no group is sent away or pushed out by itself any more, and what 
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from braid.events import Migrated
 from braid.migrate import (
+    Circumstances,
     Way,
     begun,
     cost_of_change,
@@ -34,10 +36,11 @@ from braid.runtime.calibrate import measure_costs
 from braid.runtime.slices import Slices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from braid.join.plan import JoinPlan
-    from braid.migrate import Start
+    from braid.migrate import ChangeCost, Start
+    from braid.model.join_graph import JoinGraph
     from braid.model.query import Query
     from braid.optimize.cost_model import IndexProbes
     from braid.runtime.observation import Observation
@@ -165,17 +168,60 @@ class Migration:
         yield from self._begin(commit, wish, observation)
 
     def _starts(self, commit: Commit, wish: Wish, observation: Observation) -> _Starts:
-        ways = list(Way) if wish.way == AUTO else [Way(wish.way)]
-        starts = [begun(commit, self.plan, wish.plan, way, wish.workers) for way in ways]
+        starts = self._begun(commit, wish.plan, wish.way, wish.workers)
         graph = observation.graph
         if wish.way != AUTO or graph is None:
             return _Starts(starts)
         costs, possible = _costs_of(observation.query), [s for s in starts if not s.obstacle]
+        around = self._circumstances(commit)
         return _Starts(
             starts,
-            {each.way: cost_of_change(each, graph, costs) for each in possible},
+            {each.way: cost_of_change(each, graph, costs, around) for each in possible},
             costs_of_plans(possible[0], graph, costs) if possible else {},
         )
+
+    def _begun(
+        self, commit: Commit, plan: str, way: str, workers: Collection[int]
+    ) -> list[Start]:
+        """How a change would begin, in each way that may be taken."""
+        ways = list(Way) if way == AUTO else [Way(way)]
+        return [begun(commit, self.plan, plan, each, workers) for each in ways]
+
+    def foreseen_s(
+        self,
+        commit: Commit,
+        workers: Collection[int],
+        costs: IndexProbes,
+        graph: JoinGraph,
+        plan: str,
+    ) -> float | None:
+        """The seconds of a core that a change of some workers takes, in the cheapest way.
+
+        What moves, waits or is owed now will be done by then. None if there is no way, of which
+        is told where it is tried.
+        """
+        nothing: tuple[tuple[Any, ...], ...] = ((),) * commit.workers
+        at_rest = replace(commit, moves=(), generations=nothing, waiting=nothing)
+        some = () if len(workers) == commit.workers else workers
+        starts, around = self._begun(at_rest, plan, self.way, some), self._circumstances(commit)
+        possible = (each for each in starts if not each.obstacle)
+        taken = (cost_of_change(each, graph, costs, around).takes for each in possible)
+        return min(taken, default=None)
+
+    def _circumstances(self, commit: Commit) -> Circumstances:
+        newest = [moment for moment in commit.newest_us if moment is not None]
+        return Circumstances(
+            lateness=self.plan.lateness_us / 1_000_000,
+            skew=(max(newest) - min(newest)) / 1_000_000 if newest else 0.0,
+            filling=self._filling_s,
+        )
+
+    def _filling_s(self, making_s: float) -> float:
+        """How long batches fill states that take so long to make, if not all at once."""
+        foreseen_ms = 1000 * making_s / self.workers
+        groups = Slices.of(self.plan.groups, self.pause_ms, self._usual_ms, foreseen_ms).groups
+        batches = math.ceil(self.plan.groups / groups)
+        return 0.0 if batches == 1 else batches * self._usual_ms / 1000
 
     def _begin(
         self, commit: Commit, wish: Wish, observation: Observation
@@ -189,7 +235,8 @@ class Migration:
         self.plan, self._reason = start.both, wish.reason
         self._slices = self._slices_of(starts)
         numbers = {"states_made": float(len(start.fresh))}
-        numbers |= {f"{way.value}_s": taken for way, taken in starts.seconds.items()}
+        for way, cost in starts.costs.items():
+            numbers |= {f"{way.value}_s": cost.takes, f"{way.value}_lasts_s": cost.lasts}
         numbers |= starts.plans
         yield self._step(start.commit, "start", numbers)
         reach("change begun", commit.batch + 1)
@@ -219,8 +266,8 @@ class Migration:
     def _slices_of(self, starts: _Starts) -> Slices:
         """How much is made at a time, if a change begins in the best of some ways."""
         assert starts.best is not None, "or there is no change"
-        taken_s = starts.seconds.get(starts.best.way)
-        foreseen_ms = None if taken_s is None else 1000 * taken_s / self.workers
+        cost = starts.costs.get(starts.best.way)
+        foreseen_ms = None if cost is None else 1000 * cost.making / self.workers
         return Slices.of(self.plan.groups, self.pause_ms, self._usual_ms, foreseen_ms)
 
     def _with_slice(self, commit: Commit, slices: Slices) -> Commit:
@@ -262,14 +309,17 @@ class _Starts:
     """
 
     starts: Sequence[Start]
-    seconds: Mapping[Way, float] = field(default_factory=dict)
+    costs: Mapping[Way, ChangeCost] = field(default_factory=dict)
     plans: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def best(self) -> Start | None:
         """The one that costs least, of those without an obstacle."""
         possible = (each for each in self.starts if not each.obstacle)
-        return min(possible, key=lambda each: self.seconds.get(each.way, 0.0), default=None)
+        return min(possible, key=self._takes, default=None)
+
+    def _takes(self, start: Start) -> float:
+        return self.costs[start.way].takes if start.way in self.costs else 0.0
 
     @property
     def obstacle(self) -> str:

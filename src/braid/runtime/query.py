@@ -246,6 +246,7 @@ class ContinuousQuery:
         migration_pause: str = "500 milliseconds",
         optimizer: str = OFF,
         trigger: str = "data",
+        cpu: float | None = None,
         memory: str | int | None = None,
         overflow: str = "probe",
         strategy: str | Strategy | None = None,
@@ -280,7 +281,8 @@ class ContinuousQuery:
         `exhaustive`) looks for better plans by itself when a `trigger` says so: `data`, when
         rates or selectivities change, `memory`, when state nears its budget or the backlog
         grows, or `refined`, when inner joins keep more and more too; with parameters, such
-        as "data threshold=0.3".
+        as "data threshold=0.3". A plan should keep all workers within `cpu` cores, by default
+        as many as they have; with `math.inf` it should take as little CPU as can be found.
         """
         settings = memory_settings(
             memory, overflow, strategy, spill_policy, spill_percent, cleanup
@@ -298,7 +300,13 @@ class ContinuousQuery:
         course = Migration(laid, workers, parse_duration(migration_pause) / 1000, migration)
         union, observation = self.union(laid), Observation(laid.query)
         advised = replanning_of(
-            course, union, observation, optimizer, trigger, settings.memory_bytes
+            course,
+            union,
+            observation,
+            optimizer,
+            trigger,
+            settings.memory_bytes,
+            min(workers, self.spark.sparkContext.defaultParallelism) if cpu is None else cpu,
         )
         for wish in wishes:
             course.ask(wish)

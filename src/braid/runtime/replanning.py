@@ -13,7 +13,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +32,7 @@ from braid.optimize.timing.advisor import OPTIMIZERS, Advisor
 from braid.optimize.timing.data_driven import DataDriven
 from braid.optimize.timing.hysteresis import Hysteresis
 from braid.optimize.timing.memory_driven import MemoryDriven
+from braid.optimize.timing.quota import Quota
 from braid.optimize.timing.refined import RefinedMemoryDriven
 from braid.optimize.timing.statistics import Load, Measure, Situation
 from braid.plan.names import state_names
@@ -57,6 +60,8 @@ if TYPE_CHECKING:
     from braid.state.commit import Commit
 
 OFF = "off"
+_KEPT = 0.8  # of the weight of earlier batches in how busy workers are
+_FIRST_WINDOWS = 10  # until statistics change again, as long as nobody knows better
 _TOGETHER = Way.PARALLEL_TRACK.value
 _TRIGGERS: Choices[Trigger] = Choices(
     "trigger", {"data": DataDriven, "memory": MemoryDriven, "refined": RefinedMemoryDriven}
@@ -65,11 +70,31 @@ _TRIGGERS: Choices[Trigger] = Choices(
 
 @dataclass(slots=True)
 class Party:
-    """Workers that decide together: what they have measured, and who advises them."""
+    """Workers that decide together: what they have measured, and who advises them.
+
+    `cores` is how many they may keep busy. How many they do is seen; what a plan was foreseen
+    to take is less, as there is more to a batch than joins. Plans are measured against what is
+    left of the cores in that ratio.
+    """
 
     workers: tuple[int, ...]
     observation: Observation
     advisor: Advisor
+    cores: float = math.inf
+    _busy_s: float = field(default=0.0, init=False)
+    _passed_s: float = field(default=0.0, init=False)
+
+    def learn(self, reports: Sequence[Report], passed_s: float) -> None:
+        """A batch by one plan, in which event time went on by so much; older ones fade."""
+        busy_ms = sum(report.busy_ms for report in reports if report.worker in self.workers)
+        self._busy_s = _KEPT * self._busy_s + busy_ms / 1000
+        self._passed_s = _KEPT * self._passed_s + passed_s
+
+    def budget(self, foreseen: float) -> Budget:
+        """What a plan may take, if the one that runs was foreseen to take so many cores."""
+        seen = self._busy_s / self._passed_s if self._passed_s > 0 else 0.0
+        ratio = seen / foreseen if seen > 0 and foreseen > 0 else 1.0
+        return replace(self.advisor.budget, cpu=self.cores / ratio)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +116,19 @@ class Replanning:
     sampling: Sampling
     behind: Behind = field(default_factory=Behind)
     _newest_us: int | None = field(default=None, init=False)
+    _searched_s: float = field(default=0.0, init=False)
 
     def learn(
         self, plan: JoinPlan, before: Commit, now: Commit, reports: Sequence[Report]
     ) -> None:
         """Let the parties learn from a batch; what all have measured has done so already."""
+        passed_s = ((now.latest_us or 0) - (before.latest_us or 0)) / 1_000_000
+        is_of_one_plan = before.latest_us is not None and before.change is None
         for party in self.parties:
             if party.observation is not self.observation:
                 party.observation.after(plan, before, now, reports)
+            if is_of_one_plan:
+                party.learn(reports, passed_s)
 
     def after(
         self,
@@ -126,10 +156,15 @@ class Replanning:
         lag = max(0, went_us) / 1_000_000
         owners = set(commit.assignments[plan.rounds.homes[0]])
         costs = replace(self.costs, lag=lag)
-        speakers = list(self._speakers(plan, commit, owners, costs))
+        speakers = list(self._speakers(migration, commit, owners, costs))
         texts = {speaker.voice.plan: speaker.plan for speaker in speakers}
         wishes = []
+        began = perf_counter()
         answers = in_accord([speaker.voice for speaker in speakers])
+        if any(advice.current is not None for _, advice in answers.values()):
+            # What took too long once may have been the machine: it fades until it is tried.
+            taken_s = (perf_counter() - began) / len(answers)
+            self._searched_s = max(taken_s, self._searched_s / 2)
         for number, (advisor, advice) in answers.items():
             speaker, new = speakers[number], None
             workers = speaker.party.workers
@@ -145,9 +180,10 @@ class Replanning:
             migration.ask(wish)
 
     def _speakers(
-        self, plan: JoinPlan, commit: Commit, owners: set[int], costs: IndexProbes
+        self, migration: Migration, commit: Commit, owners: set[int], costs: IndexProbes
     ) -> Iterator[_Speaker]:
         """The parties that have something to change, and know enough to decide."""
+        plan = migration.plan
         row_bytes, now_ms = dict(_row_bytes(plan, commit)), (commit.latest_us or 0) / 1000
         running = list(_running(plan))
         for party in self.parties if len(row_bytes) == len(plan.streams) else ():
@@ -155,10 +191,14 @@ class Replanning:
             is_known = all(rate.value is not None for rate in known.rates.values())
             if is_known and not owners.isdisjoint(party.workers):
                 tree = _main_tree(plan, commit, party.workers)
-                advisor = replace(party.advisor, row_bytes=row_bytes, model=costs)
-                situation = Situation(
-                    now_ms, known, _load(plan, commit, party, self.behind.unread_rows)
+                foreseen_s = partial(migration.foreseen_s, commit, party.workers, self.costs)
+                advisor = replace(
+                    party.advisor, row_bytes=row_bytes, model=costs, change_s=foreseen_s
                 )
+                foreseen = advisor.price(known, *running[tree]).cpu
+                advisor = replace(advisor, budget=party.budget(foreseen))
+                load = _load(plan, commit, party, self.behind.unread_rows)
+                situation = Situation(now_ms, known, load, self._searched_s)
                 voice = Voice(advisor, situation, *running[tree])
                 yield _Speaker(party, plan.texts[tree], voice)
 
@@ -183,11 +223,17 @@ def replanning_of(
     optimizer: str,
     trigger: str,
     memory_bytes: int | None,
+    cores: float,
 ) -> Replanning | None:
     """What a user asked for, checked; `memory_bytes` are those of a worker.
 
-    The `observation` is of all workers.
+    The `observation` is of all workers, and so are the `cores` that they may keep busy.
     """
+    if not cores > 0:
+        raise BraidError(
+            f"the CPU budget is {cores!r}",
+            hint="give a number of cores, such as 1.5; inf is for as little CPU as can be",
+        )
     plan = migration.plan
     require_known("optimizer", optimizer, (OFF, *OPTIMIZERS))
     span_ms = _longest_us(plan.query) / 1000
@@ -211,16 +257,24 @@ def replanning_of(
         model=costs,
         keys=keys_of(plan.query),
         hysteresis=Hysteresis(rest_ms=span_ms),
+        quota=Quota(first_ms=_FIRST_WINDOWS * span_ms),
     )
     everyone = tuple(range(migration.workers))
     if len(everyone) > 1 and _is_joined_apart(plan.query) and migration.way != _TOGETHER:
         parties = [
-            Party((worker,), Observation(plan.query, frozenset({worker})), advisor)
+            Party(
+                (worker,),
+                Observation(plan.query, frozenset({worker})),
+                advisor,
+                cores / len(everyone),
+            )
             for worker in everyone
         ]
     else:
         budget = Budget(memory=memory * len(everyone))
-        parties = [Party(everyone, observation, replace(advisor, budget=budget))]
+        quota = Quota(first_ms=_FIRST_WINDOWS * span_ms, cores=len(everyone))
+        together = replace(advisor, budget=budget, quota=quota)
+        parties = [Party(everyone, observation, together, cores)]
     sampling = Sampling(plan.query, union, every_us=_longest_us(plan.query))
     return Replanning(parties, observation, costs, sampling)
 

@@ -6,7 +6,15 @@ import pytest
 
 from braid import JoinGraph
 from braid.join.outcome import commit_before_first
-from braid.migrate import Start, Way, begun, cost_of_change, costs_of_plans
+from braid.migrate import (
+    ChangeCost,
+    Circumstances,
+    Start,
+    Way,
+    begun,
+    cost_of_change,
+    costs_of_plans,
+)
 from braid.optimize import IndexProbes, cost_of
 from tests.oracle.steady import CHAIN
 
@@ -36,7 +44,7 @@ def test_moving_state_costs_what_making_the_missing_states_does() -> None:
         2.0 * RATES["abcd"[streams[0]]] * WINDOW for streams in fed if len(streams) == 1
     )
     cost = cost_of_change(change, GRAPH, COSTS)
-    assert cost == pytest.approx((3.0 + 2.0) * (pairs + triples) + leaves)
+    assert cost.making == cost.takes == pytest.approx((3.0 + 2.0) * (pairs + triples) + leaves)
 
 
 def test_searching_costs_each_row_that_probes_for_them() -> None:
@@ -44,28 +52,63 @@ def test_searching_costs_each_row_that_probes_for_them() -> None:
     searching = IndexProbes(insert=0.0, purge=0.0, search=1.0, match=0.0, shuffle=0.0)
     renewed = WINDOW / 2  # b with c; what a makes of these, both trees have
     expected = renewed * (RATES["b"] + RATES["c"])
-    assert cost_of_change(change, GRAPH, searching) == pytest.approx(expected)
+    assert cost_of_change(change, GRAPH, searching).takes == pytest.approx(expected)
 
 
 def test_what_is_fed_is_shuffled_before_it_is_kept() -> None:
     change = start("(a (b (c d)))", Way.MOVING_STATE)
     inserting = IndexProbes(insert=1.0, purge=0.0, search=0.0, match=0.0, shuffle=0.0)
     both = IndexProbes(insert=1.0, purge=0.0, search=0.0, match=0.0, shuffle=1.0)
-    kept = cost_of_change(change, GRAPH, inserting)
+    kept = cost_of_change(change, GRAPH, inserting).takes
     assert kept > 0
-    assert cost_of_change(change, GRAPH, both) == pytest.approx(2 * kept)
+    assert cost_of_change(change, GRAPH, both).takes == pytest.approx(2 * kept)
+
+
+MATCHING = IndexProbes(insert=0.0, purge=0.0, search=0.0, match=1.0, shuffle=0.0)
+SENDING = IndexProbes(insert=0.0, purge=0.0, search=0.0, match=0.0, shuffle=1.0)
+ALL_ROWS = sum(RATES.values())
+
+
+def cpu(tree: str, costs: IndexProbes) -> float:
+    return cost_of(GRAPH, tree, model=costs, cartesian=False).cpu
 
 
 def test_the_parallel_track_costs_a_window_of_the_old_plan() -> None:
+    new = "(a (b (c d)))"
+    cost = cost_of_change(start(new, Way.PARALLEL_TRACK), GRAPH, MATCHING)
+    assert cost.lasts == WINDOW
+    # All of the new plan's joins have an empty state, and so half of their matches.
+    saved = WINDOW / 2 * cpu(new, MATCHING)
+    assert cost.takes == pytest.approx(WINDOW * cpu(OLD, MATCHING) - saved)
+
+
+def test_while_the_parallel_track_lasts_all_rows_are_sent_twice() -> None:
+    cost = cost_of_change(start("(a (b (c d)))", Way.PARALLEL_TRACK), GRAPH, SENDING)
+    assert cost.takes == pytest.approx(WINDOW * (cpu(OLD, SENDING) + ALL_ROWS))
+
+
+def test_the_parallel_track_waits_for_late_rows_and_for_streams_that_lag_behind() -> None:
     change = start("(a (b (c d)))", Way.PARALLEL_TRACK)
-    old = cost_of(GRAPH, OLD, model=COSTS, cartesian=False)
-    assert cost_of_change(change, GRAPH, COSTS) == pytest.approx(WINDOW * old.cpu)
+    later = Circumstances(lateness=2.0, skew=1.0)
+    cost = cost_of_change(change, GRAPH, COSTS, later)
+    assert cost.lasts == WINDOW + 3
+    extra = cost.takes - cost_of_change(change, GRAPH, COSTS).takes
+    assert extra == pytest.approx(3 * cpu(OLD, COSTS))
+
+
+def test_moving_state_costs_the_old_plan_and_its_rows_for_as_long_as_it_lasts() -> None:
+    change = start("(a (b (c d)))", Way.MOVING_STATE)
+    making = cost_of_change(change, GRAPH, SENDING).making
+    slow = Circumstances(filling=lambda made: 7.0 if made == making else 0.0)
+    cost = cost_of_change(change, GRAPH, SENDING, slow)
+    assert (cost.making, cost.lasts) == (making, 7.0)
+    assert cost.takes == pytest.approx(making + 7 * (cpu(OLD, SENDING) + ALL_ROWS))
 
 
 def test_what_goes_over_costs_nothing() -> None:
     change = start(f"{OLD}; a: b", Way.MOVING_STATE)
     assert not change.fresh
-    assert cost_of_change(change, GRAPH, COSTS) == 0
+    assert cost_of_change(change, GRAPH, COSTS) == ChangeCost(0, 0, 0)
 
 
 @pytest.mark.parametrize("way", list(Way))

@@ -156,3 +156,16 @@ def test_a_change_waits_for_the_one_before_it() -> None:
         ("end", NEWER),
     ]
     assert course.migration.plan.texts == (NEWER,)
+
+
+def test_what_a_change_takes_is_foreseen_in_the_cheapest_way_that_there_is() -> None:
+    course, costs = Course(), IndexProbes(*(1e-3,) * 5)
+    course.batch(USUAL_MS)
+    graph = CLIQUE.graph(dict.fromkeys(CLIQUE.keys, 3))
+    asked = course.commit, (0,), costs, graph
+    taken_s = course.migration.foreseen_s(*asked, NEW)
+    assert taken_s is not None
+    assert taken_s > 0
+    assert course.migration.foreseen_s(*asked, OLD) is None, "it is the plan already"
+    waiting = replace(course.commit, waiting=(("a row that waits",),))
+    assert course.migration.foreseen_s(waiting, *asked[1:], NEW) == taken_s

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -10,12 +12,15 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from braid import cql
 from braid.join.plan import make_plan
+from braid.model.errors import BraidError
 from braid.model.expression import Column
 from braid.optimize.cost_model import IndexProbes
+from braid.optimize.plan import Budget
+from braid.optimize.timing import DataDriven, DataStatistics, Hysteresis, Measure, Situation
 from braid.runtime import replanning
 from braid.runtime.migration import Migration, Wish
 from braid.runtime.observation import Observation
-from braid.runtime.replanning import gathered, replanning_of
+from braid.runtime.replanning import Replanning, gathered, replanning_of
 from braid.runtime.union import StreamUnion
 
 STREAMS = ("a", "b", "c")
@@ -35,6 +40,13 @@ def parties(
     where: str, workers: int = 3, way: str = "auto", memory: int | None = 100
 ) -> list[tuple[tuple[int, ...], float]]:
     """Who decides together, and with how much memory."""
+    made = made_for(where, workers, way, memory)
+    return [(party.workers, party.advisor.budget.memory) for party in made.parties]
+
+
+def made_for(
+    where: str, workers: int, way: str, memory: int | None, cores: float = 2.0
+) -> Replanning:
     froms = ", ".join(f"{name} [RANGE 2 SECONDS]" for name in STREAMS)
     text = f"SELECT a.x FROM {froms} WHERE {where}"
     query = cql.bind(text, dict.fromkeys(STREAMS, SCHEMA), event_time="ts")
@@ -42,11 +54,11 @@ def parties(
     plan = make_plan(query, types, "ts", groups=8, lateness_us=0)
     union = StreamUnion.of(plan, dict.fromkeys(STREAMS, from_arrow_schema(SCHEMA)))
     migration, whole = Migration(plan, workers, 0.0, way), Observation(query)
-    made = replanning_of(migration, union, whole, "exhaustive", "data", memory)
+    made = replanning_of(migration, union, whole, "exhaustive", "data", memory, cores)
     assert made is not None
     made.sampling.close()
     assert all((p.observation is whole) == (len(p.workers) == workers) for p in made.parties)
-    return [(party.workers, party.advisor.budget.memory) for party in made.parties]
+    return made
 
 
 @pytest.mark.parametrize("where", [ONE_KEY, SAME_KEYS])
@@ -83,3 +95,50 @@ def test_a_change_of_all_who_have_groups_is_one_of_all() -> None:
     assert gathered(wishes, {0, 1}) == [Wish("P")]
     assert gathered(wishes, {1}) == [Wish("P")]
     assert gathered(wishes, {0, 1, 2}) == [Wish("P", workers=(0, 1))]
+
+
+def test_workers_share_the_cores_as_they_decide() -> None:
+    apart, together = (
+        made_for(where, 4, "auto", None, cores=2.0).parties for where in (ONE_KEY, CHAIN)
+    )
+    assert [party.cores for party in apart] == [0.5] * 4
+    assert [party.cores for party in together] == [2.0]
+    with pytest.raises(BraidError, match="the CPU budget is 0"):
+        made_for(CHAIN, 4, "auto", None, cores=0)
+
+
+def test_plans_are_measured_against_cores_by_what_is_seen_of_the_one_that_runs() -> None:
+    (party,) = made_for(CHAIN, 2, "auto", None, cores=2.0).parties
+    assert party.budget(foreseen=0.1).cpu == 2.0, "nothing has been seen yet"
+    reports = [SimpleNamespace(worker=worker, busy_ms=250) for worker in (0, 1, 1, 7)]
+    for _ in range(3):
+        party.learn(reports, passed_s=1.5)  # type: ignore[arg-type]
+    # Half a core is busy, where a fifth of one was foreseen.
+    assert party.budget(foreseen=0.2).cpu == pytest.approx(2.0 / 2.5)
+    assert party.budget(foreseen=0.0).cpu == 2.0
+    party.cores = math.inf
+    assert party.budget(foreseen=0.2).cpu == math.inf
+
+
+FEW_AND_MANY = {("a", "b"): Measure.exact(0.001), ("b", "c"): Measure.exact(0.5)}
+
+
+def test_within_the_cores_the_optimizers_differ_and_without_a_budget_they_do_not() -> None:
+    known = DataStatistics({name: Measure.exact(100.0) for name in STREAMS}, FEW_AND_MANY)
+    (party,) = made_for(CHAIN, 1, "auto", None, cores=1e9).parties
+
+    def found(optimizer: str, cores: float) -> str:
+        advisor = replace(
+            party.advisor,
+            optimizer=optimizer,
+            trigger=DataDriven(interval_ms=0, optimized_ms=0.0),
+            hysteresis=Hysteresis(rest_ms=0),
+            budget=Budget(cpu=cores),
+            quota=None,
+        )
+        _, advice = advisor.advise(Situation(1, known), "((a c) b)")
+        return "" if advice.plan is None else advice.plan.tree
+
+    roomy = party.cores
+    assert found("mjoin-init", roomy) == "(a b c)" != found("bjtree-init", roomy)
+    assert found("mjoin-init", math.inf) == found("bjtree-init", math.inf)

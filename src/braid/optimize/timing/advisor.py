@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from braid.model.join_graph import JoinGraph
-    from braid.optimize.timing.statistics import Situation
+    from braid.optimize.timing.quota import Quota
+    from braid.optimize.timing.statistics import DataStatistics, Situation
 
 OPTIMIZERS: Mapping[str, Callable[..., Plan | None]] = {
     "mjoin-init": mjoin_init,
@@ -46,6 +47,16 @@ class Advice:
     cue: Decision | None = None
 
 
+def _nobody_knows(graph: JoinGraph, plan: str) -> None:
+    return None
+
+
+def _told(cue: Decision, verdict: Decision) -> Decision:
+    """A verdict with its cue."""
+    reason = f"{cue.reason}: {verdict.reason}"
+    return Decision(verdict.yes, reason, {**cue.numbers, **verdict.numbers})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Advisor:
     """Asks a trigger, an optimizer or the log, and hysteresis; frozen, as all of them are.
@@ -53,7 +64,8 @@ class Advisor:
     `window`, `keys` and `row_bytes` are those of the graph. Selectivities that are unknown
     count as `assumed_selectivity`. Products are out of the question unless `cartesian`: on the
     engine, one worker would have all of one. Without a budget for CPU, the plan that is looked
-    for takes as little of it as the optimizer can find.
+    for takes as little of it as the optimizer can find. With a `quota`, a change must be worth
+    its cost too: `change_s` tells how many seconds of a core it takes, if that is known.
     """
 
     trigger: Trigger
@@ -66,6 +78,8 @@ class Advisor:
     assumed_selectivity: float = 1.0
     cartesian: bool = False
     hysteresis: Hysteresis = field(default_factory=Hysteresis)
+    quota: Quota | None = None
+    change_s: Callable[[JoinGraph, str], float | None] = _nobody_knows
     log: QueryLog = field(default_factory=QueryLog)
 
     def __post_init__(self) -> None:
@@ -75,6 +89,10 @@ class Advisor:
                 f"unknown optimizer {self.optimizer!r}", hint=f"known: {', '.join(OPTIMIZERS)}"
             )
 
+    def price(self, data: DataStatistics, tree: str, orders: str = "") -> Plan:
+        """What a plan costs by some statistics."""
+        return self._priced(self._graph(data), tree, orders)
+
     def advise(
         self, situation: Situation, tree: str, orders: str = ""
     ) -> tuple[Advisor, Advice]:
@@ -83,8 +101,15 @@ class Advisor:
         after = replace(self, trigger=trigger)
         if not decision.yes:
             return after, Advice(None, decision)
-        graph = self._graph(situation)
+        graph = self._graph(situation.data)
         current = self._priced(graph, tree, orders)
+        if self.quota is not None:
+            quota = self.quota.after_change(situation.elapsed_ms)
+            quota = quota.after_search(situation.searched_s)
+            after, verdict = replace(after, quota=quota), quota.may_search()
+            if not verdict.yes:
+                told = _told(decision, verdict)
+                return after, Advice(None, told, current, decision)
         log, candidate = self._candidate(situation, graph, current)
         after = replace(after, log=log)
         if candidate is None:
@@ -105,7 +130,7 @@ class Advisor:
         Each must be clearly better than those before it, and so must be the one that an
         optimizer finds in the end.
         """
-        graph = self._graph(situation)
+        graph = self._graph(situation.data)
         best = current = self._priced(graph, tree, orders)
         for other in others:
             best = self._better(best, self._priced(graph, *other))
@@ -124,13 +149,20 @@ class Advisor:
         hysteresis, verdict = self.hysteresis.weigh(
             situation.elapsed_ms, self.budget, current, candidate
         )
-        reason = f"{cue.reason}: {verdict.reason}"
-        verdict = Decision(verdict.yes, reason, {**cue.numbers, **verdict.numbers})
+        if verdict.yes and self.quota is not None:
+            change_s = self.change_s(self._graph(situation.data), candidate.text)
+            if change_s is not None:
+                price = self.quota.weigh(change_s, current, candidate)
+                numbers = {**verdict.numbers, **price.numbers}
+                verdict = Decision(price.yes, price.reason or verdict.reason, numbers)
+        if not verdict.yes:
+            hysteresis = self.hysteresis  # nothing changes, so nothing rests
+        verdict = _told(cue, verdict)
         advice = Advice(candidate if verdict.yes else None, verdict, current, cue)
         return replace(self, hysteresis=hysteresis), advice
 
-    def _graph(self, situation: Situation) -> JoinGraph:
-        return situation.data.graph(
+    def _graph(self, data: DataStatistics) -> JoinGraph:
+        return data.graph(
             self.window,
             keys=self.keys,
             row_bytes=self.row_bytes,

@@ -134,8 +134,9 @@ class Load:
 
 @dataclass(frozen=True)
 class Situation:
-    """A running query at one moment of its own time."""
+    """A running query at one moment of its own time; `searched_s` is what a search took."""
 
     elapsed_ms: float
     data: DataStatistics
     load: Load = Load()
+    searched_s: float = 0.0
