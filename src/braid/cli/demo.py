@@ -37,6 +37,10 @@ def demo(
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
 ) -> None:
     """Integrate three banks' offers with a live view, then compare with DuckDB."""
+    if batches < 1:
+        raise BraidError(
+            f"a demo of {batches} batches has nothing to show", hint="give --batches 1 or more"
+        )
     with tempfile.TemporaryDirectory(prefix="braid-demo-") as name:
         folder = Path(name)
         typer.echo(f"{QUERY}\n")
