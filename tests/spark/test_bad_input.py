@@ -277,7 +277,8 @@ def test_results_and_late_rows_in_one_folder_are_refused(
 def test_a_place_that_may_not_be_written_is_named(
     place: Place, braid: Callable[..., Told], what: str
 ) -> None:
-    nowhere = place.file("a", 0) / "below a file"
+    (place.folder / "file").touch()
+    nowhere = place.folder / "file" / "below a file"
     assert_refused(braid(*place.command(**{what: nowhere})), nowhere, "may write to")
 
 
@@ -417,14 +418,16 @@ def test_nothing_is_written_where_the_input_is_read(
     folder = place.file("c", 0).parent
     (place.folder / "link").symlink_to(folder)
     for inside in (folder, folder / "results", place.folder / "link" / "results"):
-        for what, options in {
-            "output": ["--out", inside],
-            "checkpoint": ["--checkpoint", inside],
-            "late rows": ["--late", inside],
-            "events file": ["--events", inside / "events.jsonl"],
+        for what, option in {
+            "output": "--out",
+            "checkpoint": "--checkpoint",
+            "late rows": "--late",
         }.items():
-            told = braid(*place.command(), *options)
+            told = braid(*place.command(), option, inside)
             assert_refused(told, what, inside, "'c'", "outside of all streams' folders")
+    for inside in (folder / "e.jsonl", place.folder / "link" / "e.jsonl"):
+        told = braid(*place.command(), "--events", inside)
+        assert_refused(told, "events file", inside, "outside of all streams' folders")
     told = braid(*place.command(checkpoint=place.folder))
     assert_refused(told, place.folder, "lies in the checkpoint")
     assert digest(place.folder) == before

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from braid import __version__
 from braid.cli.demo import demo
 from braid.cli.experiment import experiment
 from braid.cli.explain import explain
@@ -17,11 +19,30 @@ from braid.cli.stopping import Stopped, heed_signals, leave
 from braid.model.errors import BraidError
 
 app = typer.Typer(
-    help="Continuous multi-way stream joins on Spark that adapt while they run.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"braid {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_say_version, is_eager=True, help="Say which Braid this is."
+        ),
+    ] = False,
+) -> None:
+    """Continuous multi-way stream joins on Spark that adapt while they run."""
+
+
 app.command()(run)
 app.command()(explain)
 app.command()(optimize)

@@ -51,6 +51,10 @@ def demo(
     ] = None,
 ) -> None:
     """Integrate three banks' offers with a live view, then compare with DuckDB."""
+    if batches < 1:
+        raise BraidError(
+            f"a demo of {batches} batches has nothing to show", hint="give --batches 1 or more"
+        )
     with tempfile.TemporaryDirectory(prefix="braid-demo-") as name:
         folder = Path(name)
         typer.echo(f"{QUERY}\n")

@@ -9,6 +9,7 @@ import typer
 from braid import cql
 from braid.cli.spark_start import start_spark
 from braid.cli.stopping import see_through
+from braid.events import require_folder
 from braid.model.errors import BraidError
 from braid.model.paths import local_path
 from braid.runtime import sinks
@@ -208,6 +209,8 @@ def run(
     check_streams(text, streams)
     for each in streams.values():
         each.format()  # before Spark starts, which takes seconds
+    if events is not None:
+        require_folder(events)
     start_spark(master)
     bound = bind_query(
         text,

@@ -29,7 +29,7 @@ from braid.events.facts import (
     WorkerShare,
     instant,
 )
-from braid.events.journal import Journal
+from braid.events.journal import Journal, require_folder
 
 __all__ = [
     "BatchDone",
@@ -55,4 +55,5 @@ __all__ = [
     "StreamRate",
     "WorkerShare",
     "instant",
+    "require_folder",
 ]

@@ -28,8 +28,8 @@ class Journal:
         self._listeners: list[Callable[[Event], None]] = []
         self._file = None
         if path is not None:
+            require_folder(path)
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
                 _drop_torn_line(path)
                 self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - kept open
             except OSError as error:
@@ -63,6 +63,15 @@ class Journal:
         """Close the file."""
         if self._file is not None:
             self._file.close()
+
+
+def require_folder(path: Path) -> None:
+    """Demand that the folder of a file for events is there; a mistyped one is not made."""
+    if not path.absolute().parent.is_dir():
+        raise BraidError(
+            f"cannot write events to {path}: there is no folder {path.parent}",
+            hint="make the folder first, or give --events a file in one that is there",
+        )
 
 
 def _drop_torn_line(path: Path) -> None:

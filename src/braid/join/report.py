@@ -126,8 +126,8 @@ class Report:
             },
             loads={space: Loads(**each) for space, each in data["loads"]},
             overflowed={space: Overflowed(**each) for space, each in data["overflowed"]},
-            parts=tuple(Part(*part) for part in data["parts"]),
-            late_parts=tuple(Part(*part) for part in data["late_parts"]),
+            parts=tuple(map(Part.from_json, data["parts"])),
+            late_parts=tuple(map(Part.from_json, data["late_parts"])),
             edges=tuple(Edge(*edge) for edge in data["edges"]),
         )
 

@@ -15,7 +15,7 @@ from pyspark.sql.types import StringType, StructType
 from braid import cql
 from braid.adapt.shares import parse_shares, shared_assignment
 from braid.cql.event_time import time_names
-from braid.events import Journal, Recovered, Started, instant
+from braid.events import Journal, Recovered, Started, instant, require_folder
 from braid.join.outcome import commit_before_first
 from braid.join.plan import JoinPlan, make_plan
 from braid.model.duration import parse_duration
@@ -314,6 +314,8 @@ class ContinuousQuery:
         folder = local_path(checkpoint).absolute()
         kept_late = None if late is None else ParquetSink(late)
         journal_file = None if events is None else local_path(events)
+        if journal_file is not None:
+            require_folder(journal_file)
         _check_columns(laid, sink, kept_late)
         self._check_input(folder, sink, kept_late, journal_file)
         first = _first_commit(laid, workers, shares)

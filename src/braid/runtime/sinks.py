@@ -8,6 +8,7 @@ time must change nothing.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import uuid
 from pathlib import Path
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
 BATCH = "__batch"
 """Folders are called after this and a batch's number; readers take it for a column."""
 
-_STAGING = ".staging"  # inside the output
+_STAGING, _MARKER = ".staging", ".braid.json"  # inside the output
+_RESULTS = "results"  # inside the checkpoint
+_STAGED_NAME = re.compile(r"\d+-[0-9a-f]{8}")
 _OLD_BATCH = "batch"  # in outputs that were begun when folders had no other name
 
 
@@ -60,9 +63,10 @@ class Sink(Protocol):
 
 
 class _Staging:
-    """A folder with a folder for each attempt at a batch."""
+    """A folder with a folder for each attempt at a batch, by a run on some checkpoint."""
 
     _staging = Path()
+    _checkpoint, _checkpoint_id = Path(), ""
 
     def stage(self, batch: int) -> Path:
         """A new folder; what earlier attempts left is removed."""
@@ -76,9 +80,19 @@ class _Staging:
                 shutil.rmtree(path, ignore_errors=True)
 
     def _found(self, staged: Path) -> Path:
-        """Where a staged folder is now; it may have moved with everything around it."""
+        """Where a staged folder is now; it may have moved with everything around it.
+
+        Or a sink of an earlier run had it: in the checkpoint, or in an output of it. Nothing
+        else is looked at, whatever a record says, for files that it does not name are removed.
+        """
         here = self._staging / staged.name
-        return here if here.is_dir() else staged
+        if not _STAGED_NAME.fullmatch(staged.name):
+            raise _damaged_part(staged, "its name is not that of staged results")
+        places = [here, self._checkpoint / _RESULTS / staged.name]
+        if staged.parent.name == _STAGING:
+            owner, _ = _read_marker_of(staged.parent.with_name(_MARKER))
+            places += [staged] if owner == self._checkpoint_id else []
+        return next((place for place in places if place.is_dir()), here)
 
 
 class ParquetSink(_Staging):
@@ -91,7 +105,7 @@ class ParquetSink(_Staging):
         """Results go below `folder`."""
         self.folder = local_path(folder).absolute()  # executors work in other folders
         self._staging = self.folder / _STAGING  # on the same disk: a rename publishes
-        self._marker = self.folder / ".braid.json"
+        self._marker = self.folder / _MARKER
         self._column = BATCH
 
     def check_columns(self, columns: Iterable[str], *others: str) -> None:
@@ -111,6 +125,7 @@ class ParquetSink(_Staging):
 
     def open(self, checkpoint: Path, checkpoint_id: str, batch: int, staged: str) -> None:
         """Make the folder ours."""
+        self._checkpoint, self._checkpoint_id = checkpoint, checkpoint_id
         if self.folder.exists() and not self.folder.is_dir():
             raise BraidError(
                 f"{self.folder} is a file; results need a folder",
@@ -132,18 +147,8 @@ class ParquetSink(_Staging):
 
     def _read_marker(self) -> str | None:
         """The checkpoint whose results the folder holds, if any; also learn its layout."""
-        if not self._marker.exists():
-            return None
-        hint = "restore it from a copy, or give a new folder for the results"
-        try:
-            found = read_sealed(self._marker)
-        except DamagedFile as damage:
-            raise DamagedFile(str(self._marker), damage.finding, hint=hint) from None
-        self._column = found.get("folders", _OLD_BATCH)
-        if self._column not in (BATCH, _OLD_BATCH):
-            finding = f"folders cannot be called {self._column!r}"
-            raise DamagedFile(str(self._marker), finding, hint=hint)
-        return str(found.get("checkpoint"))
+        owner, self._column = _read_marker_of(self._marker)
+        return owner
 
     def _refuse_newer(self, checkpoint: Path, batch: int) -> None:
         """Refuse results of batches that the checkpoint does not know: it is an older copy.
@@ -216,7 +221,8 @@ class _StagedInCheckpoint(_Staging):
 
     def open(self, checkpoint: Path, checkpoint_id: str, batch: int, staged: str) -> None:
         """Stage results beside the checkpoint."""
-        self._staging = checkpoint / "results"
+        self._checkpoint, self._checkpoint_id = checkpoint, checkpoint_id
+        self._staging = checkpoint / _RESULTS
 
 
 class CallbackSink(_StagedInCheckpoint):
@@ -315,3 +321,18 @@ def _files_in(folder: Path) -> set[str]:
 def _damaged_part(path: Path, finding: str) -> DamagedFile:
     hint = "restore it from a copy, or start again with a new checkpoint folder"
     return DamagedFile(str(path), finding, hint=hint)
+
+
+def _read_marker_of(path: Path) -> tuple[str | None, str]:
+    """The checkpoint whose results an output holds, if any, and its folders' name."""
+    if not path.exists():
+        return None, BATCH
+    hint = "restore it from a copy, or give a new folder for the results"
+    try:
+        found = read_sealed(path)
+    except DamagedFile as damage:
+        raise DamagedFile(str(path), damage.finding, hint=hint) from None
+    column = found.get("folders", _OLD_BATCH)
+    if column not in (BATCH, _OLD_BATCH):
+        raise DamagedFile(str(path), f"folders cannot be called {column!r}", hint=hint)
+    return str(found.get("checkpoint")), column

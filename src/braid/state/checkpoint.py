@@ -18,6 +18,7 @@ import fcntl
 import json
 import os
 import re
+import stat
 import time
 import uuid
 from dataclasses import asdict, dataclass
@@ -27,6 +28,7 @@ from braid.model.errors import CheckpointError, DamagedFile
 from braid.state.commit import BEFORE_FIRST, Commit
 from braid.state.files import PENDING, checksum, room_in, write_whole
 from braid.state.store import section_bytes
+from braid.state.trust import checked_depth, checked_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,6 +43,7 @@ _NOUNS = {
 _TAIL = b"}\n"
 _LOCK = "lock"
 _PUBLISHED = "published.json"
+_MOST_BYTES = 1 << 30  # of a record; those of thousands of runs have a few million
 _COMMIT_NAME = re.compile(r"-?\d+\.json")
 _LOCK_TRIES, _LOCK_PAUSE_S = 5, 0.1  # others may test the lock for an instant
 
@@ -103,9 +106,12 @@ class Checkpoint:
         path = self._newest()
         try:
             commit = Commit.from_json(read_sealed(path))
-        except (KeyError, TypeError, ValueError) as error:
+            needed = commit.sections()
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise _damaged(path, f"it is not a commit record ({error})") from None
-        for section in commit.sections():
+        if commit.batch != int(path.stem):
+            raise _damaged(path, f"it is the record of batch {commit.batch!r}")
+        for section in needed:
             section_bytes(self.log / section.file, section)
         return commit
 
@@ -169,6 +175,11 @@ class Checkpoint:
 def read_sealed(path: Path) -> dict[str, Any]:
     """The JSON object in a file that `write_sealed` wrote, if not one bit has changed."""
     try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise _damaged(path, "it cannot be read (it is no regular file)")
+        if about.st_size > _MOST_BYTES:
+            raise _damaged(path, f"it has {about.st_size:,} bytes, more than any record")
         data = path.read_bytes()
     except FileNotFoundError:
         raise _damaged(path, "it is missing") from None
@@ -177,7 +188,15 @@ def read_sealed(path: Path) -> dict[str, Any]:
     body = data[len(_seal(b"")) - len(_TAIL) : -len(_TAIL)]
     if data != _seal(body):
         raise _damaged(path, "its checksum does not match its contents")
-    found: dict[str, Any] = json.loads(body)
+    try:
+        found = json.loads(body)
+        checked_depth(found)
+    except RecursionError:
+        raise _damaged(path, "it is nested too deep") from None
+    except (TypeError, ValueError) as error:
+        raise _damaged(path, f"it is not a record ({error})") from None
+    if not isinstance(found, dict):
+        raise _damaged(path, "it is not a JSON object")
     return found
 
 
@@ -274,7 +293,10 @@ def _identify(folder: Path, identity: Identity, first: Commit) -> str:
                 f"  it was {known.get(name)}\n  now is {ours}",
                 hint=f"run it with what it was made with, or {_NEW_FOLDER}",
             )
-    return str(known["id"])
+    try:
+        return checked_name(known.get("id"))
+    except ValueError as error:
+        raise _damaged(path, f"its id is none ({error})") from None
 
 
 def _create(folder: Path, identity: Identity, first: Commit) -> str:

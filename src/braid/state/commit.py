@@ -15,9 +15,10 @@ from braid.state.change import Change
 from braid.state.generation import Generation
 from braid.state.move import Move, Waiting
 from braid.state.runs import Ladder, Run, Section, ranges_of, sections_of
+from braid.state.trust import checked_path, checked_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -39,6 +40,12 @@ class Part:
     def to_json(self) -> list[Any]:
         """The part as a JSON array."""
         return [self.file, self.rows, self.length, self.checksum]
+
+    @classmethod
+    def from_json(cls, data: Sequence[Any]) -> Part:
+        """The inverse of `to_json`."""
+        file, rows, length, checksum = data
+        return cls(checked_path(file), checked_size(rows), checked_size(length), checksum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +224,9 @@ class Commit:
             plan_of_group=tuple(data["plan_of_group"]),
             change=None if data["change"] is None else Change.from_json(data["change"]),
             staged=data["staged"],
-            parts=tuple(Part(*part) for part in data["parts"]),
+            parts=tuple(map(Part.from_json, data["parts"])),
             late_staged=data["late_staged"],
-            late_parts=tuple(Part(*part) for part in data["late_parts"]),
+            late_parts=tuple(map(Part.from_json, data["late_parts"])),
             position=data["position"],
             source_batch=data["source_batch"],
             tallies=tuple(data.get("tallies", ())),  # older records have none

@@ -16,6 +16,7 @@ import xxhash
 
 from braid.model.errors import DamagedFile
 from braid.state.files import room_in, sync_folder
+from braid.state.trust import checked_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
 Position = dict[str, Any]
 """How much of the list a commit record vouches for."""
+
+
+_HINT = (
+    "restore it from a copy, or give a new folder to --checkpoint to start from the beginning"
+)
 
 
 @dataclass(slots=True)
@@ -42,8 +48,8 @@ class NameList:
             names._truncate()
             return names
         try:
-            data = path.read_bytes()[: position["length"]]
-        except FileNotFoundError:
+            data = path.read_bytes()[: checked_size(position["length"])]
+        except (FileNotFoundError, KeyError, TypeError, ValueError):
             data = b""
         names._count(data)
         if names._position() != position:
@@ -52,12 +58,14 @@ class NameList:
                 "its checksum does not match its contents"
                 if data
                 else "it is missing or empty",
-                hint="restore it from a copy, or give a new folder to --checkpoint to start "
-                "from the beginning",
+                hint=_HINT,
             )
+        try:
+            for line in data.splitlines():
+                names._remember(json.loads(line))
+        except (AttributeError, RecursionError, TypeError, ValueError):
+            raise DamagedFile(str(path), "it is not a list of files", hint=_HINT) from None
         names._truncate()
-        for line in data.splitlines():
-            names._remember(json.loads(line))
         return names
 
     def append(self, taken: Mapping[str, Sequence[str]]) -> Position:

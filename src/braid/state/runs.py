@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from braid.state.trust import checked_name, checked_size
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -60,7 +62,15 @@ class Section:
     @classmethod
     def from_json(cls, data: Sequence[Any]) -> Section:
         """The inverse of `to_json`."""
-        return cls(*data[:5], *(tuple(map(tuple, without)) for without in data[5:]))
+        file, offset, length, checksum, rows, *others = data
+        return cls(
+            checked_name(file),
+            checked_size(offset),
+            checked_size(length),
+            checksum,
+            checked_size(rows),
+            *(tuple(map(tuple, without)) for without in others),
+        )
 
     def lacking(self, groups: NDArray[np.bool_]) -> Section:
         """The same bytes, in which the rows of these groups too do not count any more."""
@@ -114,6 +124,9 @@ class Run:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Run:
         """The inverse of `to_json`."""
+        checked_name(data["file"])
+        for size in ("length", "rows", "filter_at"):
+            checked_size(data[size])
         backing = tuple(Section.from_json(section) for section in data["backing"])
         until_us = tuple(data.get("until_us", ()))
         return cls(**{**data, "backing": backing, "until_us": until_us})

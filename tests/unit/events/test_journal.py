@@ -26,7 +26,7 @@ def test_events_are_kept_in_order_and_told_to_listeners_from_then_on() -> None:
 
 
 def test_events_are_appended_to_a_file_line_by_line_as_they_happen(tmp_path: Path) -> None:
-    path = tmp_path / "new folder" / "events.jsonl"
+    path = tmp_path / "events.jsonl"
     for _ in range(2):
         journal = Journal(path)
         journal.add(BatchRetried(1, "é\nü"))
@@ -35,6 +35,14 @@ def test_events_are_appended_to_a_file_line_by_line_as_they_happen(tmp_path: Pat
         journal.close()
     records = [json.loads(line) for line in path.read_text().splitlines()]
     assert [record["event"] for record in records] == ["retried", "finished"] * 2
+
+
+def test_a_missing_folder_is_named_and_not_made(tmp_path: Path) -> None:
+    with pytest.raises(BraidError, match="there is no folder") as caught:
+        Journal(tmp_path / "none" / "events.jsonl")
+    assert str(tmp_path / "none") in caught.value.message
+    assert "make the folder" in str(caught.value.hint)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_line_that_a_kill_left_unfinished_is_cut_off(tmp_path: Path) -> None:

@@ -256,6 +256,35 @@ def test_results_staged_on_another_disk_by_an_earlier_run_are_brought_over(
         assert published(tmp_path / "new") == {"__batch=4/a.parquet": [1]}
 
 
+@pytest.mark.parametrize("name", ["..", "victim", "4-0123abcd"])
+def test_a_staged_folder_that_no_output_of_the_checkpoint_has_is_left_alone(
+    tmp_path: Path, name: str
+) -> None:
+    opened(tmp_path / "x", "another checkpoint")
+    parquet, memory = opened(tmp_path / "out"), MemorySink()
+    memory.open(tmp_path / "checkpoint", "me", -1, "")
+    (tmp_path / "checkpoint" / "results").mkdir(parents=True)
+    victim = tmp_path / "x" / ".staging" / name
+    places = [victim, tmp_path / "out", tmp_path / "checkpoint"]
+    for place in places:
+        part = written(place, "a.parquet", 1)
+        (place / "precious.txt").touch()
+    for sink in (parquet, memory):
+        with pytest.raises(DamagedFile):
+            sink.publish(NO_SPARK, 4, victim, [part])
+    assert all((place / "precious.txt").exists() for place in places)
+
+
+def test_results_that_another_kind_of_sink_has_staged_are_found(tmp_path: Path) -> None:
+    memory, before = MemorySink(), opened(tmp_path / "out")
+    memory.open(tmp_path / "out" / "unused", "me", -1, "")
+    for old, new in ((before, memory), (memory, before)):
+        staged = old.stage(4)
+        new.publish(NO_SPARK, 4, staged, [written(staged, "a.parquet", 1)])
+    assert memory.rows() == [{"v": 1}]
+    assert published(tmp_path / "out") == {"__batch=4/a.parquet": [1]}
+
+
 def test_a_disk_too_full_for_results_is_an_error_that_names_it(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", "64k"):
         sink = opened(tmp_path / "disk" / "out")

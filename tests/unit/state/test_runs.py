@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from braid.state.commit import Commit, Part, equal_shares, first_commit
 from braid.state.generation import Generation
+from braid.state.move import Waiting
 from braid.state.runs import (
     Run,
     Section,
@@ -27,13 +28,17 @@ from tests.unit.state.making import random_rows, run_rows
 
 counts = st.sampled_from([1, 2, 3, 7, 256, 1000, 65_536])
 ranges = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=3).map(tuple)
+names = st.text(st.characters(exclude_characters="/\0"), min_size=1, max_size=5).filter(
+    lambda name: name not in (".", "..")
+)
+sizes = st.integers(0, 2**62 - 1)
 sections = st.builds(
     Section,
-    st.text(max_size=5),
-    st.integers(0),
-    st.integers(0),
+    names,
+    sizes,
+    sizes,
     st.text(max_size=16),
-    st.integers(0),
+    sizes,
     ranges,
 )
 
@@ -41,16 +46,18 @@ LAW = settings(deadline=None)  # the first call may compile
 times = st.integers(-(2**57), 2**57)
 runs = st.builds(
     Run,
-    st.text(max_size=5),
+    names,
     st.sampled_from(["memory", "disk", ""]),
-    st.integers(0),
+    sizes,
     st.text(max_size=16),
-    st.integers(1),
+    sizes,
     times,
     times,
     st.lists(sections, max_size=3).map(tuple),
 )
-parts = st.builds(Part, st.text(max_size=5), st.integers(0), st.integers(0), st.text())
+parts = st.builds(
+    Part, st.lists(names, min_size=1, max_size=3).map("/".join), sizes, sizes, st.text()
+)
 generations = st.builds(
     Generation,
     space=st.integers(0, 3),
@@ -59,6 +66,7 @@ generations = st.builds(
     watermark_us=st.none() | times,
     runs=st.dictionaries(st.integers(0, 3), runs, max_size=2),
 )
+waiting = st.builds(Waiting, section=sections)
 commits = st.builds(
     Commit,
     batch=st.integers(-1),
@@ -73,6 +81,7 @@ commits = st.builds(
     ).map(tuple),
     generations=st.lists(st.lists(generations, max_size=2).map(tuple), max_size=2).map(tuple),
     purged_us=st.lists(st.none() | times, max_size=2).map(tuple),
+    waiting=st.lists(st.lists(waiting, max_size=2).map(tuple), max_size=2).map(tuple),
     staged=st.text(),
     parts=st.lists(parts, max_size=2).map(tuple),
     late_staged=st.text(),
