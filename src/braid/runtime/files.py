@@ -98,6 +98,7 @@ class FolderReader:
     format: str = field(init=False)
     schema: StructType = field(init=False)
     _first: str = field(init=False)
+    _first_parquet: pa.Schema | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         """Learn the columns from the first file."""
@@ -118,6 +119,8 @@ class FolderReader:
         if not schema:
             raise BraidError(f"{self._first} is empty, so it names no columns", hint=MEND)
         self.schema = _widened(schema) if self.format == "csv" else schema
+        if self.format == "parquet":  # now: the file may be gone when others come
+            self._first_parquet = _parquet_schema(self._first)
 
     def _reader(self) -> DataFrameReader:
         # Without the first option a bracket in a name would be a pattern for other names.
@@ -146,7 +149,8 @@ class FolderReader:
             self._check_json(path)
 
     def _check_parquet(self, path: str, needed: list[str]) -> None:
-        first, this = _parquet_schema(self._first), _parquet_schema(path)
+        first, this = self._first_parquet, _parquet_schema(path)
+        assert first is not None, "all files have one format"
         for name in needed:
             if name not in this.names:
                 raise _other_columns(path, f"it has no column {name!r}")
