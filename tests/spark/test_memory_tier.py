@@ -78,6 +78,40 @@ def test_a_run_among_hostile_folders_goes_on_and_shows_nobody_its_state(
     assert not [name for name in left if name.split("-")[1] in identity]
 
 
+def with_executors_elsewhere(root: Path, folder: Path) -> set[str]:
+    """A run whose executors have another memory than its driver; the folders seen in it."""
+    os.environ["BRAID_MEMORY_ROOT"] = str(root)
+    spark = braid.session("local-cluster[2,1,1024]")
+    del os.environ["BRAID_MEMORY_ROOT"]
+    seen: set[str] = set()
+
+    def look(event: Event) -> None:
+        if event.name == "batch":
+            seen.update(home.name for home in root.iterdir())
+
+    try:
+        place = Place(folder, ONE_KEY)
+        place.arrive(range(FILES))
+        run = place.start(workers=2)
+        run.listen(look)
+        run.await_termination()
+        place.check()
+    finally:
+        spark.stop()
+    return seen
+
+
+def test_other_hosts_keep_nothing_of_a_run_nor_of_dead_ones(tmp_path: Path) -> None:
+    root = tmp_path / "shm"
+    dead = root / "braid-dead" / "executor"
+    dead.mkdir(parents=True)
+    (dead.parent / "checkpoint").write_text(str(tmp_path / "gone"))
+    seen = in_own_process(with_executors_elsewhere, root, tmp_path / "place")
+    assert len(seen) == 1
+    assert "braid-dead" not in seen
+    assert not list(root.iterdir())
+
+
 def with_little_memory(root: Path, folder: Path) -> list[list[dict[str, Any]]]:
     """Runs with no room in memory at all, and with less than the state takes; their events."""
     os.environ["BRAID_MEMORY_ROOT"] = str(root)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from braid.events import Event
     from braid.runtime.query import Stream
 
 pytestmark = pytest.mark.spark
@@ -648,3 +649,24 @@ def test_stopping_a_run_leaves_the_levels_of_logging_as_they_were(spark, tmp_pat
     wait_until(lambda: run.progress.input_rows == 2, run)
     run.stop()
     assert loggers.getConfiguration().getLoggers().get(name) is None
+
+
+def test_files_that_have_been_read_may_be_removed_in_mid_run(
+    spark: SparkSession, tmp_path: Path, a: Folder, b: Folder
+) -> None:
+    for second in range(6):
+        a.add((1, second, second))
+        b.add((1, second, second))
+    sink = braid.sinks.memory()
+    run = braid.query(
+        PAIRS, event_time="ts", a=braid.files(a.path), b=braid.files(b.path)
+    ).start(checkpoint=tmp_path / "c", sink=sink, workers=2)
+
+    def remove_first(event: Event) -> None:
+        if event.name == "batch":
+            for folder in (a, b):
+                min(folder.path.iterdir()).unlink(missing_ok=True)
+
+    run.listen(remove_first)
+    run.await_termination()
+    assert values(sink).total() == 36

@@ -36,8 +36,14 @@ def start_spark(master: str) -> SparkSession:
                 hint=f"check --master; what Spark wrote is in {log}",
             ) from None
         heed_signals()
+        # It would print a stack trace when Spark dies, which the run tells in a sentence.
+        setattr(spark.sparkContext._accumulatorServer, "handle_error", _say_nothing)  # noqa: B010
         atexit.register(Path(log).unlink, missing_ok=True)
         return spark
+
+
+def _say_nothing(*error: object) -> None:
+    pass
 
 
 @contextmanager

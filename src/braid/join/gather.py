@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numba as nb
 import numpy as np
 import pyarrow as pa
+
+from braid.state.compiled import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +54,7 @@ def _words(
     return data[chunk.offset :]
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def _copy(
     column: NDArray[np.unsignedinteger[Any]],
     run: int,

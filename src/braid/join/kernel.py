@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
 from braid.join.gather import ROW_BITS
+from braid.state.compiled import compiled
 
 if TYPE_CHECKING:
     from braid.state.runs import Hashes, Times
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Counts = NDArray[np.int64]
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _gallop(hashes: Hashes, wanted: np.uint64, start: int, after: bool) -> int:
     """The first place from `start` on whose hash is not below (`after`: is above) `wanted`."""
     end = len(hashes)
@@ -42,7 +42,7 @@ def _gallop(hashes: Hashes, wanted: np.uint64, start: int, after: bool) -> int:
     return low
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def locate(
     run_hashes: Hashes,
     run_times: Times,
@@ -83,7 +83,7 @@ def locate(
         counts[probe] = low - start
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def expand(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[Counts, Counts]:
     """All matches, ordered by probe: the probe's number, and the reference of the row.
 
@@ -104,7 +104,7 @@ def expand(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[Counts
     return of_probe, row
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def combine_bounds(
     of_probe: Counts,
     hashes: Hashes,

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numba as nb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from braid.state.compiled import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,12 +84,12 @@ def equal_keys(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> NDArray[n
     return same
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _rotate_right(x: np.uint64, bits: int) -> np.uint64:
     return (x >> np.uint64(bits)) | (x << np.uint64(64 - bits))
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _undo_final_mix(x: np.uint64) -> np.uint64:
     x ^= x >> np.uint64(32)
     x *= _I3
@@ -97,14 +98,14 @@ def _undo_final_mix(x: np.uint64) -> np.uint64:
     return x ^ x >> np.uint64(33)
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _final_mix(x: np.uint64) -> np.uint64:
     x = (x ^ x >> np.uint64(33)) * _P2
     x = (x ^ x >> np.uint64(29)) * _P3
     return x ^ x >> np.uint64(32)
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def _hash_64(keys: NDArray[np.int64]) -> Hashes:
     hashes = np.empty(len(keys), np.uint64)
     for row in range(len(keys)):
@@ -114,7 +115,7 @@ def _hash_64(keys: NDArray[np.int64]) -> Hashes:
     return hashes
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def _hash_32(keys: NDArray[np.int32]) -> Hashes:
     hashes = np.empty(len(keys), np.uint64)
     for row in range(len(keys)):
@@ -123,7 +124,7 @@ def _hash_32(keys: NDArray[np.int32]) -> Hashes:
     return hashes
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def _unhash_64(hashes: Hashes) -> NDArray[np.int64]:
     keys = np.empty(len(hashes), np.int64)
     for row in range(len(hashes)):
@@ -133,7 +134,7 @@ def _unhash_64(hashes: Hashes) -> NDArray[np.int64]:
     return keys
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def _unhash_32(hashes: Hashes) -> NDArray[np.int64]:
     keys = np.empty(len(hashes), np.int64)
     for row in range(len(hashes)):

@@ -28,7 +28,7 @@ from braid.join.report import Report
 from braid.model.errors import BraidError
 from braid.model.failpoints import reach
 from braid.runtime.account import batch_done, newly_displaced
-from braid.runtime.faults import explain_fault, unlogged
+from braid.runtime.faults import explain_fault, lost_spark, unlogged
 from braid.runtime.orders import Orders
 from braid.runtime.session import quiet
 from braid.runtime.split import no_rows, rehashed, sent_schema, slot_expression
@@ -330,7 +330,7 @@ class Coordinator:
             except BraidError:
                 raise
             except Exception as fault:
-                reason = explain_fault(fault)
+                reason = lost_spark(batch.job.spark) or explain_fault(fault)
                 if isinstance(reason, BraidError):
                     raise reason from None
                 if not tries_left:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+_GOES_ON = "nothing was lost: the same command goes on"
+_DYING_S = 5.0
 MEND = "mend the file, or move it out of the folder, and start again: nothing was lost"
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
@@ -63,6 +67,38 @@ def explain_fault(fault: Exception, file: str = "an input file") -> BraidError |
             hint="free some space, or set spark.local.dir to a larger disk, and start again",
         )
     return _first_line(text)
+
+
+def lost_spark(spark: SparkSession) -> BraidError | None:
+    """The error to show if Spark is no longer there: it was stopped, or has died."""
+    context = spark.sparkContext
+    if context._jsc is None:
+        return _stopped()
+    process = getattr(context._gateway, "proc", None)
+    try:
+        if process is None or process.poll() is None:
+            return _stopped() if context._jsc.sc().isStopped() else None
+    except Exception:  # nobody answers
+        with suppress(subprocess.TimeoutExpired):
+            if process is not None:
+                process.wait(_DYING_S)
+    code = None if process is None else process.poll()
+    return BraidError(f"Spark has died ({_end_of(code)})", hint=_GOES_ON)
+
+
+def _stopped() -> BraidError:
+    return BraidError("the Spark session was stopped", hint=_GOES_ON)
+
+
+def _end_of(code: int | None) -> str:
+    """How a process ended, in words.
+
+    >>> _end_of(-9)
+    'SIGKILL'
+    """
+    if code is None:
+        return "its process does not answer"
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
 def _of_a_value(reason: str, text: str) -> BraidError:

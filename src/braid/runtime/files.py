@@ -112,11 +112,16 @@ class FolderReader:
     format: str = field(init=False)
     schema: StructType = field(init=False)
     _first: str = field(init=False)
+    _first_parquet: pa.Schema | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         """Learn the columns from the first file."""
         self.format = self.stream.format()
         self._first = self.stream.path(self.stream.names()[0])
+        if self.format == "parquet":
+            # Now: the file may be gone when others come.
+            self._first_parquet = _parquet_schema(self._first)
+            self._refuse_nanoseconds()
         reader = self._reader()
         if self.format == "csv":
             reader = reader.option("inferSchema", "true")
@@ -132,6 +137,19 @@ class FolderReader:
         if not schema:
             raise BraidError(f"{self._first} is empty, so it names no columns", hint=MEND)
         self.schema = _widened(schema) if self.format == "csv" else schema
+
+    def _refuse_nanoseconds(self) -> None:
+        """Refuse times that Spark cannot read, and about which it would print a stack trace."""
+        if self.spark.conf.get("spark.sql.legacy.parquet.nanosAsLong", "false") == "true":
+            return
+        columns = pq.read_metadata(self._first).schema
+        for column in map(columns.column, range(len(columns.names))):
+            if json.loads(column.logical_type.to_json()).get("timeUnit") == "nanoseconds":
+                raise BraidError(
+                    f"cannot read {self._first}: its column {column.path!r} has nanoseconds, "
+                    "and Spark reads microseconds",
+                    hint="write the files of this stream with times in microseconds",
+                )
 
     def _reader(self) -> DataFrameReader:
         # Without the first option a bracket in a name would be a pattern for other names.
@@ -160,7 +178,8 @@ class FolderReader:
             self._check_json(path)
 
     def _check_parquet(self, path: str, needed: list[str]) -> None:
-        first, this = _parquet_schema(self._first), _parquet_schema(path)
+        first, this = self._first_parquet, _parquet_schema(path)
+        assert first is not None, "all files have one format"
         for name in needed:
             if name not in this.names:
                 raise _other_columns(path, f"it has no column {name!r}")

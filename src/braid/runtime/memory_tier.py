@@ -56,25 +56,30 @@ def claim_memory(checkpoint: Path, incarnation: str, executor: str) -> Path:
 
 
 def _sign(shared: Path, own: Path, checkpoint: Path) -> None:
-    """Note whose the folders are; those of executors that are gone are cleared."""
+    """Note whose the folders are; what is left of dead runs and executors is cleared."""
     write_whole(shared / _CHECKPOINT, os.fsencode(checkpoint), durable=False, mode=PRIVATE)
+    reclaim_memory(checkpoint, living=shared)
     for sibling in _own_folders(shared):
-        if sibling != own and not _may_run(sibling):
+        if sibling != own and _runs(sibling) is False:
             shutil.rmtree(sibling, ignore_errors=True)
     # The parent of a Python worker lives as long as its executor.
     write_whole(own / _PID, str(os.getppid()).encode(), durable=False, mode=PRIVATE)
 
 
-def reclaim_memory(own: Path) -> None:
+def reclaim_memory(own: Path, living: Path | None = None) -> None:
     """Remove what dead runs left in this host's memory: nobody holds their checkpoint.
 
-    The caller holds the checkpoint `own`, so whatever is there of it is of the dead too.
+    The caller's run holds the checkpoint `own`, so whatever is there of it is of the dead too,
+    except for the folder of its own, `living`. Of others, an executor may be alive though this
+    host does not see the lock of its driver.
     """
     for shared in _own_folders(memory_root(), _PREFIX):
         checkpoint = _checkpoint_of(shared)
-        if checkpoint is None:
-            continue  # just being made, or not ours
-        if checkpoint == own or not is_owned(checkpoint):
+        if checkpoint is None or shared == living:
+            continue  # it may just be being made, or not be ours
+        if checkpoint == own or not (
+            is_owned(checkpoint) or any(map(_runs, _own_folders(shared)))
+        ):
             shutil.rmtree(shared, ignore_errors=True)
 
 
@@ -119,15 +124,16 @@ def _checkpoint_of(shared: Path) -> Path | None:
     return Path(os.fsdecode(path))
 
 
-def _may_run(executor: Path) -> bool:
-    """Whether the executor of a folder may be alive: it is, or does not tell."""
-    pid = _short_file(executor / _PID) or b""
+def _runs(executor: Path) -> bool | None:
+    """Whether the executor of a folder is alive; None if the folder does not tell."""
     try:
-        os.kill(int(pid), 0)
+        os.kill(int(_short_file(executor / _PID) or b""), 0)
     except ProcessLookupError:
         return False
-    except (OSError, ValueError, OverflowError):
+    except PermissionError:
         return True
+    except (ValueError, OverflowError):
+        return None
     return True
 
 

@@ -10,10 +10,12 @@ and makes them again from the log. Correctness never depends on pinning; only sp
 from __future__ import annotations
 
 import re
+import threading
 import time
 import uuid
 import warnings
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +24,7 @@ import pyarrow as pa
 from braid.runtime.task import executor_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -31,6 +33,7 @@ _NAPS_S = (0.3, 1.0, 3.0)
 was too short for that is followed by a longer one."""
 
 _SETTLED_S, _LONGEST_WAIT_S = 1.0, 30.0  # executors of an application turn up one by one
+_VISIT_S = 10.0  # more than a job of nothing takes; executors may be gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,27 @@ class Anchor:
     def pin(self, rows: DataFrame) -> DataFrame:
         """Rows with a column `slot`, on their workers' executors, without that column."""
         return rows.join(self.held, "slot").drop("slot")
+
+    def visit(self, act: Callable[[], None]) -> None:
+        """Have something done on every executor that holds a worker, if it can be in time."""
+        spark = self.frame.sparkSession
+        if _is_local(spark) or not _other_processes(spark):
+            return
+        tag, done = f"braid-{uuid.uuid4().hex}", threading.Event()
+
+        def go(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            act()
+            return iter(())
+
+        def work() -> None:
+            with suppress(Exception):
+                spark.sparkContext.addJobTag(tag)
+                self.held.mapInArrow(go, "slot int").collect()
+            done.set()
+
+        threading.Thread(target=work, name="braid-visit", daemon=True).start()
+        if not done.wait(_VISIT_S):
+            spark.sparkContext.cancelJobsWithTag(tag)
 
     def release(self) -> None:
         """Let go of the executors."""
@@ -118,12 +142,16 @@ def _executors(spark: SparkSession) -> int:
     known, began = 0, time.monotonic()
     since = began
     while (now := time.monotonic()) < min(since + _SETTLED_S, began + _LONGEST_WAIT_S):
-        # The driver is listed too.
-        found = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
+        found = _other_processes(spark)
         if found != known:
             known, since = found, now
         time.sleep(_SETTLED_S / 10)
     return max(1, known)
+
+
+def _other_processes(spark: SparkSession) -> int:
+    """How many processes run tasks now, besides the driver, which is listed too."""
+    return int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1
 
 
 def _is_local(spark: SparkSession) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -446,7 +447,9 @@ class ContinuousQuery:
             relocation.close()
             if setup.replanning is not None:
                 setup.replanning.sampling.close()
-            anchor.release()
+            with suppress(Exception):  # Spark may be gone, and with it what it holds
+                anchor.visit(partial(release_memory, incarnation))
+                anchor.release()
             release_memory(incarnation)
             checkpoint.close()
             journal.close()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from braid.events import BatchDone, Event, Failed, FileAwaited, Finished
 from braid.model.errors import BraidError
 from braid.runtime.behind import rows_between
-from braid.runtime.faults import explain_fault, unlogged_end
+from braid.runtime.faults import explain_fault, lost_spark, unlogged_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -274,7 +274,7 @@ class FolderFeed:
                 self._coordinator.end(self._spark)
                 self._used_up = True
         except Exception as failure:
-            self._failure = failure
+            self._failure = lost_spark(self._spark) or failure
         finally:
             self._ended.set()
 
@@ -401,6 +401,8 @@ class SparkFeed:
             # Spark takes fractions of a second, whatever its types say.
             elif not self._query.awaitTermination(max(timeout_s, 0.001)):  # type: ignore[arg-type]
                 return False
+            if not self._stopping and (lost := lost_spark(self._spark)):
+                raise lost
             with self._at_work:
                 if not self._stopping and self._failure is None and self._has_read_all():
                     self._coordinator.end(self._spark)
@@ -410,6 +412,9 @@ class SparkFeed:
                 raise self._failure
             return True
         except Exception as fault:
+            lost = lost_spark(self._spark)
+            if lost is not None:
+                raise lost from None
             if self._failure is not None:
                 raise self._failure from None
             if self._stopping:
@@ -432,6 +437,8 @@ class SparkFeed:
 
     def stop(self) -> None:
         """Stop Spark's query between two batches; it would cut one off in the middle."""
+        if lost_spark(self._spark) is not None:
+            return
         with unlogged_end(self._spark):
             self._stopping = True
             self._ending.set()

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
+
+from braid.state.compiled import compiled
 
 if TYPE_CHECKING:
     from braid.state.runs import Hashes
@@ -20,12 +21,12 @@ Words = NDArray[np.uint64]
 _KEYS_PER_WORD = 4  # 16 bits a key: of keys that are not there, one in fifty passes
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _word_of(key: np.uint64, words: int) -> np.int64:
     return np.int64(((key >> np.uint64(32)) * np.uint64(words)) >> np.uint64(32))
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _bits_of(key: np.uint64) -> np.uint64:
     # The low bits of an inverted or a multiplied key may be alike: mix them.
     mixed = (key ^ (key >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -36,13 +37,13 @@ def _bits_of(key: np.uint64) -> np.uint64:
     return bits
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def _fill(hashes: Hashes, words: Words) -> None:
     for key in hashes:
         words[_word_of(key, len(words))] |= _bits_of(key)
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def may_have(words: Words, hashes: Hashes) -> NDArray[np.bool_]:
     """Which of some key hashes may be in a run; those that are in it are among them."""
     passed = np.empty(len(hashes), np.bool_)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numba as nb
 import numpy as np
 import pyarrow as pa
 
+from braid.state.compiled import compiled
 from braid.state.runs import Hashes, Times, hashes_of, times_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def merge_rows(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return sort_rows(pa.concat_batches(batches))
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def _sort_order(hashes: Hashes, times: Times) -> NDArray[np.int64]:
     count = len(hashes)
     if count < 2:
@@ -69,7 +69,7 @@ def _sort_order(hashes: Hashes, times: Times) -> NDArray[np.int64]:
     return order
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def _sort_bucket(bucket: NDArray[np.int64], hashes: Hashes, times: Times) -> None:
     """Sort the row numbers of one bucket in place, stably."""
     moves_left = _PATIENCE * len(bucket)
@@ -90,7 +90,7 @@ def _sort_bucket(bucket: NDArray[np.int64], hashes: Hashes, times: Times) -> Non
             return
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def _merge_sort(bucket: NDArray[np.int64], hashes: Hashes, times: Times) -> None:
     """Sort the row numbers of one bucket in place, stably, whatever their order.
 
