@@ -19,6 +19,7 @@ from braid.cql.event_time import time_names
 from braid.events import Journal, Recovered, Started, instant
 from braid.join.outcome import commit_before_first
 from braid.join.plan import JoinPlan, make_plan
+from braid.model.checks import require_known
 from braid.model.duration import parse_duration
 from braid.model.errors import BraidError, CheckpointError
 from braid.model.expression import Column
@@ -70,14 +71,16 @@ MOST_GROUPS = 65_536
 def query(
     text: str | Draft,
     *,
-    event_time: str,
+    event_time: str | Mapping[str, str],
     lateness: str = "0 seconds",
     idle_timeout: str | None = None,
     **streams: Stream,
 ) -> ContinuousQuery:
     """Bind a query to its streams: streaming DataFrames, or folders (`braid.files`).
 
-    The query is a text, or a draft that began with `braid.stream`.
+    The query is a text, or a draft that began with `braid.stream`. The `event_time` is a
+    timestamp column of all streams, or an expression such as "timestamp_millis(ts)"; or a
+    mapping from streams to these.
     Rows that come more than `lateness` behind the newest of all streams are dropped and
     counted. A stream without rows for `idle_timeout` no longer holds the others' state.
     """
@@ -95,7 +98,8 @@ def query(
     columns = {name: reader.schema for name, reader in readers.items()}
     columns |= {name: frame.schema for name, frame in frames.items()}
     schemas = {name: arrow_columns(schema) for name, schema in columns.items()}
-    times = source_times(event_time, schemas)
+    _check_times(event_time, streams)
+    times = source_times(event_time, schemas, SparkTyping(spark, columns).derived)
     columns = {name: times[name].with_spark(schema) for name, schema in columns.items()}
     schemas = {name: times[name].with_arrow(schema) for name, schema in schemas.items()}
     typing = SparkTyping(spark, columns)
@@ -146,6 +150,12 @@ def _check_streams(streams: Mapping[str, object]) -> None:
             "a query reads either streaming DataFrames or folders, not both",
             hint="read the folders with spark.readStream as well",
         )
+
+
+def _check_times(event_time: str | Mapping[str, str], streams: Mapping[str, Stream]) -> None:
+    if not isinstance(event_time, str):
+        for name in event_time:
+            require_known("stream in event_time:", name, streams)
 
 
 def used_streams(text: str, streams: Mapping[str, Stream]) -> set[str]:
