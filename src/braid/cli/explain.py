@@ -47,6 +47,8 @@ def explain(
     text = query_text(file, q)
     streams = streams_of(stream, files_per_batch=1)
     check_streams(text, streams)
+    for each in streams.values():
+        each.format()  # as a run does, also with one that the query does not name
     used = used_streams(text, streams)
     schemas = {name: arrow_schema(each) for name, each in streams.items() if name in used}
     given = event_times_of(event_time, streams)
@@ -60,5 +62,9 @@ def explain(
     if draw is not None:
         draw_plan(query, rounds, draw)
     typer.echo(explain_rounds(query, rounds))
+    computed = [time.sql for time in times.values() if time.sql and not time.time.wall]
+    functions = cql.functions_of(query, computed)
+    if functions:
+        typer.echo(f"\nnot checked without Spark: {', '.join(functions)}")
     if draw is not None:
         typer.echo(f"\ndrawn in {draw}")

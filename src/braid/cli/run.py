@@ -1,7 +1,6 @@
 """`braid run`: a query over folders of files, from a shell."""
 
 from collections.abc import Mapping, Sequence
-from inspect import signature
 from pathlib import Path
 from typing import Annotated
 
@@ -15,10 +14,6 @@ from braid.model.errors import BraidError
 from braid.runtime import sinks
 from braid.runtime.files import FileStream, files
 from braid.runtime.query import query as bind_query
-
-_TAKEN = {p.name for p in signature(bind_query).parameters.values() if p.kind != p.VAR_KEYWORD}
-"""Names that streams cannot have, as the call that takes them has parameters of these names."""
-
 
 EventTimeOption = Annotated[
     list[str] | None,
@@ -181,10 +176,10 @@ def run(
     start_spark(master)
     bound = bind_query(
         text,
+        streams,
         event_time=event_times_of(event_time, streams),
         lateness=lateness,
         idle_timeout=idle_timeout,
-        **streams,
     )
     running = bound.start(
         checkpoint=checkpoint,
@@ -251,11 +246,6 @@ def streams_of(options: list[str], files_per_batch: int) -> dict[str, FileStream
         if name.lower() in map(str.lower, streams):
             raise BraidError(
                 f"--stream names {name!r} twice", hint="give each stream one folder"
-            )
-        if name in _TAKEN:
-            raise BraidError(
-                f"a stream cannot be called {name!r}",
-                hint=f"call it something else, here and in the query: --stream my_{name}=DIR",
             )
         streams[name] = files(folder, files_per_batch)
     return streams

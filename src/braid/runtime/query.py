@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,7 +42,7 @@ from braid.runtime.replanning import OFF, Replanning, replanning_of
 from braid.runtime.run import FolderFeed, Run, SparkFeed
 from braid.runtime.session import session
 from braid.runtime.shipping import Shipment
-from braid.runtime.sinks import ParquetSink, Sink
+from braid.runtime.sinks import ParquetSink, Sink, check_sink
 from braid.runtime.split import Splits
 from braid.runtime.task import reclaim_memory, release_memory
 from braid.runtime.typing import SparkTyping
@@ -53,7 +55,7 @@ from braid.state.resharing import reshared
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -65,19 +67,22 @@ if TYPE_CHECKING:
     from braid.state.runs import Run as StateRun
 
 Stream = DataFrame | FileStream
+_OPTIONS = ("event_time", "lateness", "idle_timeout", "streams")
 MOST_GROUPS = 65_536
 
 
 def query(
     text: str | Draft,
+    streams: Mapping[str, Stream] | None = None,
     *,
     event_time: str | Mapping[str, str],
     lateness: str = "0 seconds",
     idle_timeout: str | None = None,
-    **streams: Stream,
+    **more_streams: Stream,
 ) -> ContinuousQuery:
     """Bind a query to its streams: streaming DataFrames, or folders (`braid.files`).
 
+    Streams are given by name, as keywords or in a mapping, which takes any name.
     The query is a text, or a draft that began with `braid.stream`. The `event_time` is a
     timestamp column of all streams, or an expression such as "timestamp_millis(ts)"; or a
     mapping from streams to these.
@@ -85,7 +90,8 @@ def query(
     counted. A stream without rows for `idle_timeout` no longer holds the others' state.
     """
     text = text if isinstance(text, str) else text.text
-    _check_streams(streams)
+    streams = _all_streams(streams, more_streams)
+    cql.check_sources(text, list(streams))
     named = used_streams(text, streams)
     used = {name: stream for name, stream in streams.items() if name in named}
     spark = _spark_of(used)
@@ -132,17 +138,47 @@ def column_types(
     return types
 
 
-def _check_streams(streams: Mapping[str, object]) -> None:
-    for name, stream in streams.items():
-        if not isinstance(stream, DataFrame | FileStream):
+def _all_streams(
+    mapped: Mapping[str, Stream] | None, named: Mapping[str, Stream]
+) -> dict[str, Stream]:
+    """The streams of a mapping and of keywords, once they are known to be streams."""
+    if mapped is not None and not isinstance(mapped, Mapping):
+        raise BraidError(
+            f"streams is a {type(mapped).__name__}, not a mapping of names to streams",
+            hint='write streams={"a": …, "b": …}; one called streams is given in it too',
+        )
+    for name in mapped or ():
+        if name in named:
             raise BraidError(
-                f"stream {name!r} is a {type(stream).__name__}",
-                hint="give a streaming DataFrame, or a folder as braid.files(path)",
+                f"stream {name!r} is given twice", hint="in streams or as a keyword, not both"
             )
+    streams = {**(mapped or {}), **named}
+    _check_streams(streams, mistyped=set(named))
+    return streams
+
+
+def _check_streams(streams: Mapping[str, object], mistyped: Collection[str]) -> None:
+    """Refuse what is no stream; some names may be options that were mistyped."""
+    for name, stream in streams.items():
+        if type(stream).__module__.startswith("pyspark.sql.connect"):
+            raise BraidError(
+                f"stream {name!r} is a DataFrame of Spark Connect, which Braid cannot run on",
+                hint="use a classic session, such as SparkSession.builder.master(…) has it: "
+                "Braid's workers are tasks of its driver",
+            )
+        if not isinstance(stream, DataFrame | FileStream):
+            near = get_close_matches(name, _OPTIONS, 1) if name in mistyped else []
+            what = f"stream {name!r} is a {type(stream).__name__}"
+            hint = "give a streaming DataFrame, or a folder as braid.files(path)"
+            if near:
+                what, hint = f"unknown option {name!r}", f"did you mean {near[0]}?"
+            raise BraidError(what, hint=hint)
         if isinstance(stream, DataFrame) and not stream.isStreaming:
             raise BraidError(
                 f"stream {name!r} is a DataFrame that does not stream",
-                hint="read it with spark.readStream, or give its folder as braid.files(path)",
+                hint="a table that stays as it is: join it with one of the streams before the "
+                "query, as in orders.join(table, 'id'); rows that still come: read them with "
+                "spark.readStream, or give their folder as braid.files(path)",
             )
     kinds = {isinstance(stream, FileStream) for stream in streams.values()}
     if len(kinds) > 1:
@@ -161,8 +197,7 @@ def _check_times(event_time: str | Mapping[str, str], streams: Mapping[str, Stre
 def used_streams(text: str, streams: Mapping[str, Stream]) -> set[str]:
     """The given streams that a query names; the others are not even looked at."""
     named = {name.lower() for name in cql.sources(text)}
-    used = {name for name in streams if name.lower() in named}
-    return used or set(streams)
+    return {name for name in streams if name.lower() in named}
 
 
 def _spark_of(streams: Mapping[str, Stream]) -> SparkSession:
@@ -285,6 +320,7 @@ class ContinuousQuery:
         settings = memory_settings(
             memory, overflow, strategy, spill_policy, spill_percent, cleanup
         )
+        check_sink(sink)
         workers = self._worker_count(workers)
         if skew_buffer is not None and skew_buffer < 0:
             raise BraidError(f"a buffer cannot hold {skew_buffer:,} rows")
