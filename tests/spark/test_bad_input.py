@@ -113,7 +113,6 @@ def test_an_unknown_unit_of_a_window_is_pointed_at(
         ("a", ["--stream 'a'", "NAME=DIR"]),
         ("=somewhere", ["NAME=DIR"]),
         ("b=elsewhere", ["'b' twice"]),
-        ("lateness=somewhere", ["cannot be called 'lateness'"]),
         ("d=nowhere", ["nowhere does not exist", "check the path"]),
     ],
 )

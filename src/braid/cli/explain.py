@@ -7,12 +7,12 @@ import typer
 
 from braid import cql
 from braid.cli.plan_picture import draw_plan
-from braid.cli.run import check_streams, query_text, streams_of
+from braid.cli.run import EventTimeOption, check_streams, event_times_of, query_text, streams_of
 from braid.cql.event_time import time_names
 from braid.plan.explain import explain as explain_rounds
 from braid.plan.lay_rounds import lay_rounds
 from braid.plan.shape import read_shape, shape_text
-from braid.runtime.event_time import source_times
+from braid.runtime.event_time import INSTANT, source_times
 from braid.runtime.files import arrow_schema
 from braid.runtime.query import used_streams
 
@@ -29,7 +29,7 @@ def explain(
     q: Annotated[
         str | None, typer.Option("-q", "--query", help="The query itself, in place of a file.")
     ] = None,
-    event_time: Annotated[str, typer.Option(help="The column that says when.")] = "ts",
+    event_time: EventTimeOption = None,
     plan: Annotated[
         str | None, typer.Option(metavar="TREE", help='Join tree, such as "((a b) c)".')
     ] = None,
@@ -47,9 +47,12 @@ def explain(
     text = query_text(file, q)
     streams = streams_of(stream, files_per_batch=1)
     check_streams(text, streams)
+    for each in streams.values():
+        each.format()  # as a run does, also with one that the query does not name
     used = used_streams(text, streams)
     schemas = {name: arrow_schema(each) for name, each in streams.items() if name in used}
-    times = source_times(event_time, schemas)
+    given = event_times_of(event_time, streams)
+    times = source_times(given, schemas, lambda source, sql: INSTANT)
     by_source = {name: each.time for name, each in times.items()}
     schemas = {name: times[name].with_arrow(schema) for name, schema in schemas.items()}
     query = cql.bind(text, schemas, event_time=by_source)
@@ -59,5 +62,9 @@ def explain(
     if draw is not None:
         draw_plan(query, rounds, draw)
     typer.echo(explain_rounds(query, rounds))
+    computed = [time.sql for time in times.values() if time.sql and not time.time.wall]
+    functions = cql.functions_of(query, computed)
+    if functions:
+        typer.echo(f"\nnot checked without Spark: {', '.join(functions)}")
     if draw is not None:
         typer.echo(f"\ndrawn in {draw}")

@@ -1,6 +1,6 @@
 """`braid run`: a query over folders of files, from a shell."""
 
-from inspect import signature
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,14 +10,22 @@ from braid import cql
 from braid.cli.spark_start import start_spark
 from braid.cli.stopping import see_through
 from braid.events import require_folder
+from braid.model.checks import require_known
 from braid.model.errors import BraidError
 from braid.model.paths import local_path
 from braid.runtime import sinks
 from braid.runtime.files import FileStream, files
 from braid.runtime.query import query as bind_query
 
-_TAKEN = {p.name for p in signature(bind_query).parameters.values() if p.kind != p.VAR_KEYWORD}
-"""Names that streams cannot have, as the call that takes them has parameters of these names."""
+EventTimeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[STREAM=]COLUMN",
+        help='The column that says when, or an expression such as "timestamp_millis(ts)"; of '
+        "one stream with o=ordered_at, repeatable.",
+        show_default="ts",
+    ),
+]
 
 
 def run(
@@ -46,7 +54,7 @@ def run(
     q: Annotated[
         str | None, typer.Option("-q", "--query", help="The query itself, in place of a file.")
     ] = None,
-    event_time: Annotated[str, typer.Option(help="The column that says when.")] = "ts",
+    event_time: EventTimeOption = None,
     lateness: Annotated[
         str, typer.Option(help="How far rows may lag behind before they are dropped.")
     ] = "0 seconds",
@@ -214,10 +222,10 @@ def run(
     start_spark(master)
     bound = bind_query(
         text,
-        event_time=event_time,
+        streams,
+        event_time=event_times_of(event_time, streams),
         lateness=lateness,
         idle_timeout=idle_timeout,
-        **streams,
     )
     running = bound.start(
         checkpoint=checkpoint,
@@ -289,13 +297,31 @@ def streams_of(options: list[str], files_per_batch: int) -> dict[str, FileStream
             raise BraidError(
                 f"--stream names {name!r} twice", hint="give each stream one folder"
             )
-        if name in _TAKEN:
-            raise BraidError(
-                f"a stream cannot be called {name!r}",
-                hint=f"call it something else, here and in the query: --stream my_{name}=DIR",
-            )
         streams[name] = files(folder, files_per_batch)
     return streams
+
+
+def event_times_of(
+    options: Sequence[str] | None, streams: Mapping[str, FileStream]
+) -> dict[str, str]:
+    """By stream, what `--event-time` says of it or of all."""
+    known = {name.lower(): name for name in streams}
+    everywhere, own = [], {}
+    for option in options or ():
+        name, equals, text = option.partition("=")
+        if equals and name.strip().isidentifier():
+            if name.strip().lower() not in known:
+                require_known("stream in --event-time:", name.strip(), streams)
+            own[known[name.strip().lower()]] = text.strip()
+        else:
+            everywhere.append(option)
+    if len(everywhere) > 1:
+        raise BraidError(
+            f"--event-time says {everywhere[0]!r} and {everywhere[1]!r} of all streams",
+            hint=f"say it of one stream: --event-time {next(iter(streams))}={everywhere[1]}",
+        )
+    default = dict.fromkeys(streams, everywhere[0] if everywhere else "ts")
+    return default | own
 
 
 def check_streams(text: str, streams: dict[str, FileStream]) -> None:

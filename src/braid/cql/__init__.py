@@ -28,9 +28,17 @@ The language is CQL, the continuous query language, with Spark's expressions:
 `fluent` makes texts from method calls. How a query is evaluated is not known here.
 """
 
-from braid.cql.bind import bind, sources
-from braid.cql.columns import columns_of_stream
+from braid.cql.bind import bind, check_sources, sources
+from braid.cql.columns import columns_of_stream, functions_of
 from braid.cql.parse import parse
 from braid.cql.types import Typing
 
-__all__ = ["Typing", "bind", "columns_of_stream", "parse", "sources"]
+__all__ = [
+    "Typing",
+    "bind",
+    "check_sources",
+    "columns_of_stream",
+    "functions_of",
+    "parse",
+    "sources",
+]

@@ -14,7 +14,7 @@ from braid.cql.normal import Texts, normal_text
 from braid.cql.parse import parse
 from braid.cql.place import SIMPLER, Place
 from braid.cql.read_term import DEEPEST
-from braid.cql.scope import Scope, open_scope
+from braid.cql.scope import Scope, find_source, open_scope
 from braid.cql.select import Selection, entries
 from braid.cql.sql import bracket_depth, read_words
 from braid.cql.stream import history, refuse_slide, slide_us
@@ -62,6 +62,12 @@ def bind(
         return binder.query(names)[0] if names else query
     except RecursionError as error:
         raise _too_deep(text) from error
+
+
+def check_sources(text: str, known: Sequence[str]) -> None:
+    """Raise an error if a query names a stream that is not known."""
+    for item in parse(text).streams:
+        find_source(item.source, known)
 
 
 def sources(text: str) -> tuple[str, ...]:

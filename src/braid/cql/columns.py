@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 from braid.model.expression import columns_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from braid.model.query import Query
+
+
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`")
 
 
 def columns_of_stream(query: Query, number: int) -> frozenset[str]:
@@ -29,6 +34,15 @@ def columns_of_stream(query: Query, number: int) -> frozenset[str]:
             *(c.column for each in ours for c in columns_of(each) if c.stream == number),
         ]
     )
+
+
+def functions_of(query: Query, others: Iterable[str] = ()) -> list[str]:
+    """The functions that only Spark knows: of a query's streams, and of other texts for it."""
+    texts = [derived.sql for stream in query.streams for derived in stream.derived]
+    texts += [stream.filter for stream in query.streams if stream.filter is not None]
+    plain = (_QUOTED.sub("", text) for text in [*texts, *others])
+    found = {name for text in plain for name in re.findall(r"([a-z_][a-z0-9_]*)\(", text)}
+    return sorted(found - {"cast", "try_cast", "decimal"})
 
 
 def _names(text: str) -> list[str]:

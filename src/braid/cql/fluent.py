@@ -26,6 +26,7 @@ from braid.cql.sql import check_brackets, read_words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from braid.cql.event_time import EventTimes
     from braid.cql.types import Typing
     from braid.model.query import Query, Schemas
 
@@ -111,7 +112,9 @@ class Draft:
             lines.append(f"HAVING {_all_of(self.group_conditions)}")
         return "\n".join(lines)
 
-    def bind(self, schemas: Schemas, *, event_time: str, typing: Typing | None = None) -> Query:
+    def bind(
+        self, schemas: Schemas, *, event_time: EventTimes, typing: Typing | None = None
+    ) -> Query:
         """Bind the text, as `braid.cql.bind` does."""
         return bind(self.text, schemas, event_time=event_time, typing=typing)
 

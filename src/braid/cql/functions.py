@@ -49,6 +49,11 @@ def is_aggregate(name: str) -> bool:
     return name in AGGREGATES
 
 
+def is_difference(name: str) -> bool:
+    """Whether a function tells how far two moments are apart."""
+    return _WITH_UNIT.fullmatch(name) is not None and name.endswith("diff")
+
+
 def takes_unit(name: str, arguments: int) -> bool:
     """Whether a function's first argument is a unit, as in `timestampdiff(MINUTE, x, y)`."""
     return arguments == 3 and _WITH_UNIT.fullmatch(name) is not None

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from braid.cql.call import NAMED, call, described, flat, own_constant
-from braid.cql.functions import is_aggregate
+from braid.cql.functions import is_aggregate, is_difference
 from braid.cql.place import SIMPLER, Place
-from braid.cql.snippet import Snippet, joined, operand, own_column, snippet
+from braid.cql.snippet import Snippet, joined, operand, own_column, query_text, snippet
 from braid.cql.sugar import spelled_out
 from braid.cql.term import (
     ColumnName,
@@ -187,11 +187,25 @@ class Lowering:
 
     def _beyond(self, inner: Written) -> QueryError:
         what = described(inner) if isinstance(inner, Term) else "this"
+        cure = self._difference(inner) if isinstance(inner, Term) else None
+        if cure is not None:
+            return inner.place.error(
+                f"{what} cannot be computed over several streams", hint=cure
+            )
         return inner.place.error(
             f"{what} cannot be computed over several streams",
             hint="apply it to columns of one stream at a time; over several there are "
             f"arithmetic, comparisons, CASE, {', '.join(NAMED)}",
         )
+
+    def _difference(self, term: Term) -> str | None:
+        """The cure for a function that tells how far two moments are apart."""
+        if not is_difference(str(term.pieces[0])) or len(term.operands) != 2:
+            return None
+        ends = [query_text(self.scope, each) for each in term.operands]
+        # With a unit before them the start comes first, without one the end.
+        later, earlier = ends[::-1] if isinstance(term.pieces[2], str) else ends
+        return f"subtract them: {later} - {earlier} is an interval"
 
 
 def check_variables(written: Written, scope: Scope) -> None:

@@ -188,7 +188,7 @@ class Scope:
 
 def open_scope(streams: Sequence[FromItem], schemas: Schemas) -> Scope:
     """Look up the streams of FROM."""
-    sources = tuple(_source(item.source, schemas) for item in streams)
+    sources = tuple(find_source(item.source, list(schemas)) for item in streams)
     aliases: list[str] = []
     for item, source in zip(streams, sources, strict=True):
         alias = item.alias.text if item.alias else source
@@ -202,8 +202,8 @@ def open_scope(streams: Sequence[FromItem], schemas: Schemas) -> Scope:
     return Scope(sources, tuple(aliases), tuple(schemas[source] for source in sources), merged)
 
 
-def _source(name: Name, schemas: Schemas) -> str:
-    known = list(schemas)
+def find_source(name: Name, known: Sequence[str]) -> str:
+    """The known stream that a name means."""
     found = matching(name.text, known)
     if not found:
         hint = nearest(name.text, known)

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from braid.join.expression import evaluate
 from braid.join.keys import key_from_hash
+from braid.join.spark_schema import with_note
 from braid.join.wire import FIRST_STORED, as_time
 from braid.model.query import time_column
 from braid.state.commit import Part
@@ -77,7 +78,7 @@ class PartWriter:
             path.parent.mkdir(parents=True, exist_ok=True)
             # Join results seldom repeat values enough to pay for dictionaries.
             self._writer = pq.ParquetWriter(
-                path, self.schema, compression="lz4", use_dictionary=False
+                path, with_note(self.schema), compression="lz4", use_dictionary=False
             )
         return self._writer
 

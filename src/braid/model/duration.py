@@ -13,6 +13,7 @@ UNIT_US = {
     "MINUTE": 60_000_000,
     "HOUR": 3_600_000_000,
     "DAY": 86_400_000_000,
+    "WEEK": 604_800_000_000,
 }
 """Microseconds in each unit; the plural of each is accepted too."""
 
@@ -43,7 +44,7 @@ def parse_duration(text: str) -> int:
     if found is None or each is None:
         raise BraidError(
             f"cannot read the duration {text!r}",
-            hint="write a number and a unit from milliseconds to days, such as '5 seconds'",
+            hint="write a number and a unit from milliseconds to weeks, such as '5 seconds'",
         )
     length = round(Decimal(found[1]) * each)
     if length > LONGEST_US:
@@ -54,13 +55,14 @@ def parse_duration(text: str) -> int:
 
 
 def format_duration(length_us: int) -> str:
-    """Write a duration with the largest unit that divides it.
+    """Write a duration with the largest unit up to days that divides it.
 
     >>> format_duration(90_000_000)
     '90 seconds'
     """
     for name, each in sorted(UNIT_US.items(), key=lambda item: -item[1]):
-        if length_us and length_us % each == 0:
+        # A week is seven days: checkpoints know windows by this text.
+        if length_us and length_us % each == 0 and name != "WEEK":
             count = length_us // each
             return f"{count} {name.lower()}{'' if count == 1 else 's'}"
     whole, rest = divmod(length_us, 1000)

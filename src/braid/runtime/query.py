@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,7 @@ from braid.cql.event_time import time_names
 from braid.events import Journal, Recovered, Started, instant, require_folder
 from braid.join.outcome import commit_before_first
 from braid.join.plan import JoinPlan, make_plan
+from braid.model.checks import require_known
 from braid.model.duration import parse_duration
 from braid.model.errors import BraidError, CheckpointError
 from braid.model.expression import Column
@@ -42,7 +45,7 @@ from braid.runtime.run import FolderFeed, Run, SparkFeed
 from braid.runtime.session import session
 from braid.runtime.shelf import Shelf
 from braid.runtime.shipping import Shipment
-from braid.runtime.sinks import ParquetSink, Sink
+from braid.runtime.sinks import ParquetSink, Sink, check_sink
 from braid.runtime.split import Splits
 from braid.runtime.typing import SparkTyping
 from braid.runtime.union import StreamUnion
@@ -54,7 +57,7 @@ from braid.state.resharing import reshared
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -67,25 +70,31 @@ if TYPE_CHECKING:
     from braid.state.runs import Run as StateRun
 
 Stream = DataFrame | FileStream
+_OPTIONS = ("event_time", "lateness", "idle_timeout", "streams")
 MOST_GROUPS = 65_536
 
 
 def query(
     text: str | Draft,
+    streams: Mapping[str, Stream] | None = None,
     *,
-    event_time: str,
+    event_time: str | Mapping[str, str],
     lateness: str = "0 seconds",
     idle_timeout: str | None = None,
-    **streams: Stream,
+    **more_streams: Stream,
 ) -> ContinuousQuery:
     """Bind a query to its streams: streaming DataFrames, or folders (`braid.files`).
 
-    The query is a text, or a draft that began with `braid.stream`.
+    Streams are given by name, as keywords or in a mapping, which takes any name.
+    The query is a text, or a draft that began with `braid.stream`. The `event_time` is a
+    timestamp column of all streams, or an expression such as "timestamp_millis(ts)"; or a
+    mapping from streams to these.
     Rows that come more than `lateness` behind the newest of all streams are dropped and
     counted. A stream without rows for `idle_timeout` no longer holds the others' state.
     """
     text = text if isinstance(text, str) else text.text
-    _check_streams(streams)
+    streams = _all_streams(streams, more_streams)
+    cql.check_sources(text, list(streams))
     named = used_streams(text, streams)
     used = {name: stream for name, stream in streams.items() if name in named}
     spark = _spark_of(used)
@@ -98,7 +107,8 @@ def query(
     columns = {name: reader.schema for name, reader in readers.items()}
     columns |= {name: frame.schema for name, frame in frames.items()}
     schemas = {name: arrow_columns(schema) for name, schema in columns.items()}
-    times = source_times(event_time, schemas)
+    _check_times(event_time, streams)
+    times = source_times(event_time, schemas, SparkTyping(spark, columns).derived)
     columns = {name: times[name].with_spark(schema) for name, schema in columns.items()}
     schemas = {name: times[name].with_arrow(schema) for name, schema in schemas.items()}
     typing = SparkTyping(spark, columns)
@@ -131,17 +141,47 @@ def column_types(
     return types
 
 
-def _check_streams(streams: Mapping[str, object]) -> None:
-    for name, stream in streams.items():
-        if not isinstance(stream, DataFrame | FileStream):
+def _all_streams(
+    mapped: Mapping[str, Stream] | None, named: Mapping[str, Stream]
+) -> dict[str, Stream]:
+    """The streams of a mapping and of keywords, once they are known to be streams."""
+    if mapped is not None and not isinstance(mapped, Mapping):
+        raise BraidError(
+            f"streams is a {type(mapped).__name__}, not a mapping of names to streams",
+            hint='write streams={"a": …, "b": …}; one called streams is given in it too',
+        )
+    for name in mapped or ():
+        if name in named:
             raise BraidError(
-                f"stream {name!r} is a {type(stream).__name__}",
-                hint="give a streaming DataFrame, or a folder as braid.files(path)",
+                f"stream {name!r} is given twice", hint="in streams or as a keyword, not both"
             )
+    streams = {**(mapped or {}), **named}
+    _check_streams(streams, mistyped=set(named))
+    return streams
+
+
+def _check_streams(streams: Mapping[str, object], mistyped: Collection[str]) -> None:
+    """Refuse what is no stream; some names may be options that were mistyped."""
+    for name, stream in streams.items():
+        if type(stream).__module__.startswith("pyspark.sql.connect"):
+            raise BraidError(
+                f"stream {name!r} is a DataFrame of Spark Connect, which Braid cannot run on",
+                hint="use a classic session, such as SparkSession.builder.master(…) has it: "
+                "Braid's workers are tasks of its driver",
+            )
+        if not isinstance(stream, DataFrame | FileStream):
+            near = get_close_matches(name, _OPTIONS, 1) if name in mistyped else []
+            what = f"stream {name!r} is a {type(stream).__name__}"
+            hint = "give a streaming DataFrame, or a folder as braid.files(path)"
+            if near:
+                what, hint = f"unknown option {name!r}", f"did you mean {near[0]}?"
+            raise BraidError(what, hint=hint)
         if isinstance(stream, DataFrame) and not stream.isStreaming:
             raise BraidError(
                 f"stream {name!r} is a DataFrame that does not stream",
-                hint="read it with spark.readStream, or give its folder as braid.files(path)",
+                hint="a table that stays as it is: join it with one of the streams before the "
+                "query, as in orders.join(table, 'id'); rows that still come: read them with "
+                "spark.readStream, or give their folder as braid.files(path)",
             )
     kinds = {isinstance(stream, FileStream) for stream in streams.values()}
     if len(kinds) > 1:
@@ -151,11 +191,16 @@ def _check_streams(streams: Mapping[str, object]) -> None:
         )
 
 
+def _check_times(event_time: str | Mapping[str, str], streams: Mapping[str, Stream]) -> None:
+    if not isinstance(event_time, str):
+        for name in event_time:
+            require_known("stream in event_time:", name, streams)
+
+
 def used_streams(text: str, streams: Mapping[str, Stream]) -> set[str]:
     """The given streams that a query names; the others are not even looked at."""
     named = {name.lower() for name in cql.sources(text)}
-    used = {name for name in streams if name.lower() in named}
-    return used or set(streams)
+    return {name for name in streams if name.lower() in named}
 
 
 def _spark_of(streams: Mapping[str, Stream]) -> SparkSession:
@@ -288,6 +333,7 @@ class ContinuousQuery:
         settings = memory_settings(
             memory, overflow, strategy, spill_policy, spill_percent, cleanup
         )
+        check_sink(sink)
         workers = self._worker_count(workers)
         if follow and available_now:
             raise BraidError(

@@ -285,6 +285,30 @@ def memory() -> MemorySink:
     return MemorySink()
 
 
+def check_sink(sink: object) -> None:
+    """Raise an error for what is no sink, with the way to make one of it."""
+    if isinstance(sink, str | os.PathLike):
+        raise BraidError(
+            f"the sink {os.fspath(sink)!r} is a path",
+            hint=f"write braid.sinks.parquet({os.fspath(sink)!r})",
+        )
+    if any(sink is function for function in (parquet, callback, memory)):
+        name = getattr(sink, "__name__", "")
+        argument = {"parquet": "'out'", "callback": "function"}.get(name, "")
+        raise BraidError(
+            f"the sink braid.sinks.{name} is not called",
+            hint=f"call it: braid.sinks.{name}({argument})",
+        )
+    if not isinstance(sink, type) and all(
+        callable(getattr(sink, name, None)) for name in ("open", "stage", "publish", "clear")
+    ):
+        return
+    cure = "give braid.sinks.parquet('out'), braid.sinks.memory() or braid.sinks.callback(f)"
+    if callable(sink) and not isinstance(sink, type):
+        cure = "for a function of each batch's results, write braid.sinks.callback(function)"
+    raise BraidError(f"the sink is a {type(sink).__name__}", hint=cure)
+
+
 def keep_only(staged: Path, parts: Sequence[Part]) -> None:
     """Leave only committed parts in a staged folder, once they are known to be undamaged."""
     _check_parts(staged, parts)

@@ -176,7 +176,7 @@ def test_a_partition_may_be_finer_than_its_key() -> None:
     [
         ("tz", "stream 'a' has no column 'tz'", "known: k, j"),
         ("TS", "stream 'a' has no column 'TS'", "did you mean 'ts'?"),
-        ("k", "'k' of stream 'a' is int64, not a timestamp", "CAST"),
+        ("k", "'k' of stream 'a' is int64, not a timestamp", "timestamp_millis(k)"),
     ],
 )
 def test_the_event_time_must_be_a_timestamp_of_every_stream(

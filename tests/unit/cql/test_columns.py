@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from braid.cql import bind, columns_of_stream
+from braid.cql import bind, columns_of_stream, functions_of
 
 COLUMNS = pa.schema(
     {
@@ -26,3 +26,17 @@ def test_a_stream_needs_the_columns_of_its_expressions_filters_and_keys() -> Non
     own = set(COLUMNS.names)
     assert columns_of_stream(query, 0) & own == {"k", "v", "odd `name"}
     assert columns_of_stream(query, 1) & own == {"k", "v", "s"}
+
+
+def test_functions_that_only_spark_knows_are_named() -> None:
+    query = bind(
+        "SELECT uper(a.v) AS w, abs(a.v - b.v) AS d, CAST(b.v AS DECIMAL(9, 1)) AS c "
+        "FROM a [RANGE 1 DAY], b [RANGE 1 DAY] WHERE a.k = b.k AND lower(b.v) <> 'none(k)'",
+        {"a": COLUMNS, "b": COLUMNS},
+        event_time="ts",
+    )
+    assert functions_of(query, ["timestamp_millis(`f(x)`)"]) == [
+        "lower",
+        "timestamp_millis",
+        "uper",
+    ]

@@ -96,7 +96,7 @@ def test_without_select_all_columns_come() -> None:
     ("draft", "message"),
     [
         (A.join("b", on="a.k = b.k").select("a.k"), "stream 'b' has no window"),
-        (A.join("b", range="1 week", on="a.k = b.k").select("a.k"), "unknown unit 'week'"),
+        (A.join("b", range="1 month", on="a.k = b.k").select("a.k"), "unknown unit 'month'"),
         (A.join("b", rows=3, on="a.k = b.k").select("a.k"), "ROWS needs PARTITION BY"),
         (
             A.join("b", range="1 day", rows=3, on="a.k = b.k").select("a.k"),

@@ -210,7 +210,6 @@ def test_derived_columns_whose_texts_differ_in_case_alone_have_different_names()
         (f"SELECT «round(a.v, b.v, 3)» {AB}", "the function round"),
         (f"SELECT «log(a.v, b.v)» {AB}", "the function log"),
         (f"SELECT «transform(a.tags, x -> x || b.name)» {AB}", "the function transform"),
-        (f"SELECT «timestampdiff(MINUTE, a.ts, b.ts)» {AB}", "the function timestampdiff"),
         (f"SELECT «struct(a.k AS x, b.k)» {AB}", "the function struct"),
     ],
 )
@@ -250,3 +249,18 @@ def test_only_known_functions_come_out() -> None:
     for name, count in functions(query.output[0].value):
         fewest, most = FUNCTIONS[name]
         assert fewest <= count <= (most or count)
+
+
+@pytest.mark.parametrize(
+    "difference",
+    [
+        "datediff(b.ts, a.ts)",
+        "date_diff(b.ts, a.ts)",
+        "timestampdiff(MINUTE, a.ts, b.ts)",
+        "date_diff(DAY, a.ts, b.ts)",
+    ],
+)
+def test_a_difference_over_two_streams_is_a_subtraction(difference: str) -> None:
+    error = failing(f"SELECT «{difference}» AS x {AB}")
+    assert "cannot be computed over several streams" in error.message
+    assert "b.ts - a.ts" in hint_of(error)

@@ -17,6 +17,7 @@ AFTER = " WHERE a.k = b.k"
         ("[RANGE 0.001 MILLISECONDS]", 1),
         ("[RANGE 0 DAYS]", 0),
         ("[RANGE 007 DAYS]", 604_800_000_000),
+        ("[RANGE 1 WEEK]", 604_800_000_000),
         ("[UNBOUNDED]", UNBOUNDED_US),
         ("[Range Unbounded]", UNBOUNDED_US),
         ("[PARTITION BY k ROWS 1]", UNBOUNDED_US),
@@ -95,8 +96,8 @@ def test_a_stream_without_a_window_learns_how_to_write_one(marked: str) -> None:
 
 
 def test_an_unknown_unit_comes_with_the_known_ones() -> None:
-    hint = failing(f"{BEFORE} [RANGE 2 «WEEKS»]{AFTER}").hint
-    assert hint == "the units are MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS"
+    hint = failing(f"{BEFORE} [RANGE 2 «MONTHS»]{AFTER}").hint
+    assert hint == "the units are MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS, WEEKS"
 
 
 @pytest.mark.parametrize(
@@ -120,3 +121,8 @@ def test_brackets_of_arrays_are_no_windows() -> None:
     )
     assert [stream.window_us for stream in query.streams] == [86_400_000_000] * 3
     assert query.streams[0].derived[0].sql == "`tags`[0]"
+
+
+def test_a_week_is_written_as_seven_days_in_the_normal_form() -> None:
+    weeks = bound(f"{BEFORE} [RANGE 2 WEEKS]{AFTER}")
+    assert weeks == bound(f"{BEFORE} [RANGE 14 DAYS]{AFTER}")

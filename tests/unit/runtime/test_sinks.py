@@ -10,8 +10,9 @@ import pytest
 
 from braid.join.results import PartWriter
 from braid.model.errors import BraidError, DamagedFile, StorageFull
+from braid.runtime import sinks
 from braid.runtime.files import files
-from braid.runtime.sinks import MemorySink, ParquetSink, keep_only
+from braid.runtime.sinks import MemorySink, ParquetSink, check_sink, keep_only
 from braid.state.checkpoint import write_sealed
 from tests.unit.state.making import flip_bit, rewrite, small_disk
 
@@ -307,3 +308,25 @@ def test_parts_in_folders_of_their_own_are_kept(tmp_path: Path) -> None:
     part = written(tmp_path, "stream=a/x.parquet", 1)
     keep_only(tmp_path, [part])
     assert (tmp_path / "stream=a" / "x.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("sink", "cure"),
+    [
+        ("out", "write braid.sinks.parquet('out')"),
+        (sinks.memory, "call it: braid.sinks.memory()"),
+        (sinks.parquet, "call it: braid.sinks.parquet('out')"),
+        (lambda rows, batch: None, "braid.sinks.callback(function)"),
+        (MemorySink, "braid.sinks.memory()"),
+        (None, "braid.sinks.parquet('out')"),
+    ],
+)
+def test_what_is_no_sink_is_refused_with_the_way_to_make_one(sink: object, cure: str) -> None:
+    with pytest.raises(BraidError, match="the sink") as refused:
+        check_sink(sink)
+    assert cure in (refused.value.hint or "")
+
+
+def test_sinks_are_sinks() -> None:
+    for sink in (sinks.memory(), sinks.parquet("out"), sinks.callback(print)):
+        check_sink(sink)
