@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from braid.join.wire import NULL_KEY, NULL_TIME, REPORT, TAG_BITS, TAGS, Layout
+from braid.join.wire import NULL_KEY, NULL_TIME, REPORT, TAG_BITS, TAGS, Layout, tag_of
 from braid.state.order import sort_order
 
 if TYPE_CHECKING:
@@ -76,26 +76,27 @@ def receive(
     seen: set[tuple[int, int | None]] = {
         (len(plan.rounds.trees) - 1, stream) for stream in plan.streams if changes
     }
-    for tag, port in enumerate(a_round.ports):
-        mine = tags == tag
+    for place, port in enumerate(a_round.ports):
         layout = plan.wire.layout(port)
         if port.made:
             rows.append(no_rows(layout))
             continue
+        tag = tag_of(a_round, place)
+        mine = tags == tag
         if port.stream is not None and behind is not None:
             too_late = np.flatnonzero(mine & behind)
             mine &= ~behind
             if (port.tree, port.stream) not in seen:
                 those = _stored_rows(layout, table, hashes, times, too_late)
                 late.setdefault(port.stream, []).append(those)
-        place = np.flatnonzero(mine)
-        order = place[sort_order(hashes[place], times[place])]
+        found = np.flatnonzero(mine)
+        order = found[sort_order(hashes[found], times[found])]
         rows.append(_stored_rows(layout, table, hashes, times, order))
         if port.stream is not None and (port.tree, port.stream) not in seen:
             seen.add((port.tree, port.stream))
             input_rows += int(counts[tag])
-            if len(place):
-                newest[port.stream] = newer(newest[port.stream], int(times[place].max()))
+            if len(found):
+                newest[port.stream] = newer(newest[port.stream], int(times[found].max()))
     return Arrivals(
         rows=tuple(rows),
         late={stream: pa.concat_batches(parts) for stream, parts in late.items()},

@@ -119,7 +119,8 @@ class Replanning:
         speakers = list(self._speakers(plan, commit, owners, costs))
         texts = {speaker.voice.plan: speaker.plan for speaker in speakers}
         wishes = []
-        answers = in_accord([speaker.voice for speaker in speakers])
+        strangers = len(plan.texts) - len(texts)  # trees that nobody speaks for
+        answers = in_accord([each.voice for each in speakers], plan.most_trees - strangers)
         for number, (advisor, advice) in answers.items():
             speaker, new = speakers[number], None
             workers = speaker.party.workers
