@@ -23,7 +23,7 @@ from braid.join.outcome import commit_before_first, next_commit
 from braid.join.outgoing import hashed_slots
 from braid.join.report import Report
 from braid.join.step import make_step
-from braid.join.wire import NULL_KEY, NULL_TIME, REPORT, TAG_BITS, TAGS
+from braid.join.wire import NULL_KEY, NULL_TIME, REPORT, TAG_BITS, TAGS, tag_of
 from braid.join.worker import evaluate
 from braid.migrate import begun, ended, given_up, is_over, resumed
 from braid.state.checkpoint import Checkpoint, Identity
@@ -85,16 +85,17 @@ def on_the_wire(
     times = rows.column(wire.event_time).cast(pa.int64()).to_pylist()
     packed, hashes, kept = [], [], []
     for place, at in enumerate(times):
-        tag = port_number
+        tag = tag_of(a_round, port_number)
         key = tuple(rows_of[name][place] for name in joined_on)
         if any(rows_of[name][place] is None for name in names):
             tag = NULL_KEY
         elif at is None:
             tag = NULL_TIME
-        if tag != port_number and port is not first:
+        joins = tag not in (NULL_KEY, NULL_TIME)
+        if not joins and port is not first:
             continue
-        hashed = 0 if tag != port_number else hash_key(plan, port.space, key, hash_bits)
-        if tag == port_number and not goes_through(plan, port.tree, hashed):
+        hashed = hash_key(plan, port.space, key, hash_bits) if joins else 0
+        if joins and not goes_through(plan, port.tree, hashed):
             continue
         kept.append(place)
         packed.append((at or 0) << TAG_BITS | tag)
@@ -133,7 +134,7 @@ def rehashed(
     for place, tag in enumerate(tags.tolist()):
         if tag == REPORT or hashes[place] is not None:
             continue
-        port = a_round.ports[tag]
+        port = a_round.ports[a_round.sent[tag]]
         key = tuple(
             batch.column(f"slot{slot}")[place].as_py() for slot in hashed_slots(plan, port)
         )
@@ -272,7 +273,8 @@ class Engine:
         for batch in wire:
             hashes = batch.column("hash").to_numpy().view(np.uint64)
             tags = batch.column("at").to_numpy() & TAGS
-            spaces = np.array([port.space for port in a_round.ports] + [0] * (TAGS + 1))[tags]
+            sent = [a_round.ports[number].space for number in a_round.sent]
+            spaces = np.array(sent + [0] * (TAGS + 1))[tags]
             worker = assignments[spaces, group_of(hashes, self.plan.groups)]
             for number, share in enumerate(shares):
                 share.append(batch.filter(pa.array(worker == number)))

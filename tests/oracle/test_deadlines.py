@@ -16,8 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from braid.experiment.zhu_optimizers import SETS
 from braid.join.chores import Chores
 from braid.join.plan import JoinPlan
+from braid.optimize import cost_of
 from braid.plan.tree import all_trees
 from braid.state import ladder as rules
 from braid.state.horizon import NO_HORIZON
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from braid.state.horizon import Horizon
 
 WINDOW_S, S = 10, 1_000_000
+AB_BC = {"a": ["x"], "b": ["x", "y"], "c": ["y"]}
 JOINED = "a.x = b.x AND b.y = c.y"
 
 
@@ -102,6 +105,30 @@ def test_a_joined_state_holds_little_more_than_can_still_join(tree: str, most: f
     assert now <= most * before, now / before
 
 
+@pytest.mark.parametrize(("number", "ratio"), [(1, 2.67), (2, 2.33)])
+def test_states_of_plans_compare_as_the_dissertations_model_says(
+    number: int, ratio: float
+) -> None:
+    """The mjoin and the binary tree of two sets of Table 8.1."""
+    graph = SETS[number]
+    mjoin, binary = "(a b c)", "((a b) c)"
+    model = cost_of(graph, binary).memory / cost_of(graph, mjoin).memory
+    assert model == pytest.approx(ratio, abs=0.01)
+    window_s = int(max(graph.windows.values()))
+    sizes = [round(1 / part) for part in graph.selectivity.values()]
+    rates = {name: int(rate) for name, rate in graph.rates.items()}
+    streams = Steady(AB_BC, dict(zip("xy", sizes, strict=True)), rates, JOINED)
+    held = []
+    for tree in (mjoin, binary):
+        plan, rows = streams.plan(dict.fromkeys("abc", window_s), tree), []
+        with quick_folder() as folder:
+            for engine in streams.run(plan, folder, 2 * window_s + 8):
+                ladders = (ladder for own in engine.commit.ladders for ladder in own)
+                rows.append(sum(run.rows for ladder in ladders for run in ladder))
+        held.append(sum(rows[-10:]))
+    assert held[1] / held[0] == pytest.approx(model, rel=0.25)
+
+
 @settings(SLOW, max_examples=40 * CAMPAIGN)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_no_row_is_left_past_its_deadline_and_no_result_is_lost(
@@ -154,7 +181,7 @@ def test_a_record_of_a_version_without_deadlines_goes_on_exactly(
 
 
 def test_a_joined_row_of_an_older_record_pays_what_it_owes_past_its_deadline() -> None:
-    streams = Steady({"a": ["x"], "b": ["x", "y"], "c": ["y"]}, {}, {}, JOINED)
+    streams = Steady(AB_BC, {}, {}, JOINED)
     plan = streams.plan(dict.fromkeys("abc", WINDOW_S), "((a b) c)")
 
     def row(second: int, **keys: int) -> pa.Table:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import braid
 from braid.events import Migrated
 from braid.model.errors import BraidError
 from braid.plan.tree import all_trees, show_tree
 from braid.runtime.migration import WAYS
+from tests.oracle.steady import TS
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN
+from tests.spark.folders import date
 from tests.spark.hostile import Hostile
 from tests.spark.kill_workloads import GROUPS, ONE_KEY, STREAMS, TREE
 from tests.spark.test_overflow import FILES, Place
@@ -207,3 +213,37 @@ def test_plans_over_streaming_dataframes_change_as_well(
     events = place.run(workers=3, migrate_at=["5:(a (b c))"], **how)
     assert next(e for e in events if e["event"] == "started")["plan"].endswith("((a b) c)")
     place.check()
+
+
+def test_a_plan_of_many_streams_changes_to_another(spark: SparkSession, tmp_path: Path) -> None:
+    """Two binary trees of 18 streams; here these are one, and each row joins itself."""
+    names = [f"s{number}" for number in range(18)]
+    trees = [reduce("({} {})".format, each) for each in (names, names[::-1])]
+    (tmp_path / "e").mkdir()
+    for number in range(6):
+        rows = pa.table({"k": [1, 2, 3], "ts": pa.array([number * 1_000_000] * 3, TS)})
+        pq.write_table(rows, tmp_path / "e" / f"{number}.parquet")
+        date(tmp_path / "e" / f"{number}.parquet", number)
+    froms = ", ".join(f"e {name} [RANGE 1 MILLISECOND]" for name in names)
+    where = " AND ".join(f"s0.k = {name}.k" for name in names[1:])
+    query = braid.query(
+        f"SELECT s0.k, s17.ts FROM {froms} WHERE {where}",
+        event_time="ts",
+        e=braid.files(tmp_path / "e"),
+    )
+    run = query.start(
+        checkpoint=tmp_path / "checkpoint",
+        sink=braid.sinks.parquet(tmp_path / "out"),
+        workers=2,
+        groups=4,
+        plan=trees[0],
+        available_now=True,
+        migrate_at=[f"2:{trees[1]}"],
+        migration="moving-state",
+        migration_pause="1 minute",
+    )
+    run.await_termination()
+    seen = [step for step, _ in steps(run.events())]
+    assert (seen[0], seen[-1]) == ("start", "end")
+    paths = (tmp_path / "out").rglob("*.parquet")
+    assert sum(pq.ParquetFile(path).metadata.num_rows for path in paths) == 18

@@ -17,6 +17,7 @@ from braid.join.wire import (
     TAG_BITS,
     TAGS,
     Layout,
+    tag_of,
 )
 from braid.model.errors import BraidError
 from braid.state.order import sort_order
@@ -98,12 +99,13 @@ def receive(
     seen: set[tuple[int, int | None]] = {
         (len(plan.rounds.trees) - 1, stream) for stream in plan.streams if changes
     }
-    for tag, port in enumerate(a_round.ports):
-        mine = tags == tag
+    for place, port in enumerate(a_round.ports):
         layout = plan.wire.layout(port)
         if port.made:
             rows.append(no_rows(layout))
             continue
+        tag = tag_of(a_round, place)
+        mine = tags == tag
         for apart, refused in ((behind, late), (beyond, ahead)):
             if port.stream is not None and apart is not None:
                 places = np.flatnonzero(mine & apart)
@@ -111,14 +113,14 @@ def receive(
                 if (port.tree, port.stream) not in seen:
                     those = _stored_rows(layout, table, hashes, times, places)
                     refused.setdefault(port.stream, []).append(those)
-        place = np.flatnonzero(mine)
-        order = place[sort_order(hashes[place], times[place])]
+        found = np.flatnonzero(mine)
+        order = found[sort_order(hashes[found], times[found])]
         rows.append(_stored_rows(layout, table, hashes, times, order))
         if port.stream is not None and (port.tree, port.stream) not in seen:
             seen.add((port.tree, port.stream))
             input_rows += int(counts[tag])
-            if len(place):
-                newest[port.stream] = newer(newest[port.stream], int(times[place].max()))
+            if len(found):
+                newest[port.stream] = newer(newest[port.stream], int(times[found].max()))
     out_of_range = np.count_nonzero(packed == OUT_OF_RANGE) if counts[NULL_TIME] else 0
     return Arrivals(
         rows=tuple(rows),

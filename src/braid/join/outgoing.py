@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from braid.join.keys import hash_of_key
-from braid.join.wire import REPORT, TAG_BITS, UNTIL, Layout, Wire
+from braid.join.wire import REPORT, TAG_BITS, UNTIL, Layout, Wire, tag_of
 from braid.model.expression import GROUPED
 from braid.state.runs import hashes_of, times_of
 
@@ -74,7 +74,7 @@ def _sent(
     rows = len(times)
     filled = {slot: values[c] for slot, c in zip(layout.slots, layout.columns, strict=True)}
     columns = [
-        pa.array((times << TAG_BITS) | port),
+        pa.array((times << TAG_BITS) | tag_of(to, port)),
         pa.nulls(rows, pa.int64()) if hashes is None else pa.array(hashes.view(np.int64)),
         *(
             filled[slot] if slot in filled else pa.nulls(rows, wire.slots[slot])

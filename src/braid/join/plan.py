@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from braid.join.expression import type_of
 from braid.join.grouping import grouped_types
-from braid.join.wire import Wire, lay_out
+from braid.join.wire import MOST_PORTS, Wire, lay_out
 from braid.model.query import UNBOUNDED_US
 from braid.plan.lay_rounds import lay_rounds
 from braid.plan.shape import read_shape, show_shape
@@ -73,6 +74,16 @@ class JoinPlan:
     def is_ordered(self) -> bool:
         """Whether rows wait until no earlier one can come, as a history needs it."""
         return any(stream.history for stream in self.query.streams)
+
+    @property
+    def most_trees(self) -> float:
+        """For how many trees there is room at once.
+
+        Where rows meet under several keys, that depends on the trees; no bound is known then.
+        """
+        if len(self.rounds.homes) > 1:
+            return math.inf
+        return MOST_PORTS // len(self.streams)
 
     @property
     def closes(self) -> bool:

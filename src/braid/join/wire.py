@@ -3,8 +3,9 @@
 Every column that crosses between the JVM and Python costs as much as the whole join of its row,
 so the wire is as narrow as it gets:
 
-* `at`: the event time in microseconds, shifted left, with a *tag* in the low bits: the port
-  that the row comes by, or why it can never join (a null key, a null event time);
+* `at`: the event time in microseconds, shifted left, with a *tag* in the low bits: the place of
+  the port that the row comes by, among those that rows are sent by, or why it can never join (a
+  null key, a null event time). No tag outlasts a batch: records name ports by their numbers;
 * `hash`: the 64-bit hash of the key that the port's space has;
 * *slots*: typed places that the ports share. Stream a's bigint `v` and stream b's bigint `w`
   travel in the same slot, so the union of the streams is as wide as its widest stream. A round
@@ -26,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from braid.join.keys import is_exact
-from braid.model.errors import BraidError
+from braid.model.errors import PlanTooWide
 from braid.model.expression import GROUPED, Column
 from braid.model.query import time_column
 from braid.state.runs import DEADLINE
@@ -36,12 +37,15 @@ if TYPE_CHECKING:
     from braid.plan.rounds import Port, Relation, Round, Rounds, State
     from braid.state.runs import Times
 
-TAG_BITS = 6
+TAG_BITS = 7
 TAGS = (1 << TAG_BITS) - 1
 NULL_KEY, NULL_TIME, REPORT = TAGS - 2, TAGS - 1, TAGS
 """Tags of rows that come by no port: those that cannot join, and reports of earlier rounds."""
 
-LATEST_US = 1 << (62 - TAG_BITS)
+MOST_PORTS = NULL_KEY
+"""A round has so many ports at most that rows are sent by: each has a tag."""
+
+LATEST_US = 1 << (63 - TAG_BITS)
 """Event times that do not fit the wire begin here, in 4253, and as long before 1970."""
 
 OUT_OF_RANGE = 1 << TAG_BITS | NULL_TIME
@@ -113,15 +117,20 @@ class Wire:
         return pa.schema(fixed + slots + ([("report", pa.string())] if reports else []))
 
 
+def tag_of(a_round: Round, port: int) -> int:
+    """The tag of rows that are sent by a port of a round."""
+    return a_round.sent.index(port)
+
+
 def lay_out(
     query: Query, rounds: Rounds, types: Mapping[Column, pa.DataType], event_time: TimeNames
 ) -> Wire:
     """Give every column that a plan needs a place on the wire."""
     for number, a_round in enumerate(rounds.rounds):
-        if len(a_round.ports) > NULL_KEY:
-            raise BraidError(
-                f"round {number} of the plan has {len(a_round.ports)} kinds of rows, and "
-                f"{NULL_KEY} is the most",
+        if len(a_round.sent) > MOST_PORTS:
+            raise PlanTooWide(
+                f"round {number} of the plan takes {len(a_round.sent)} kinds of rows, and "
+                f"{MOST_PORTS} is the most",
                 hint="join fewer streams, or choose another plan",
             )
     exact = tuple(

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from braid.migrate.adopt import adopted
+from braid.model.errors import PlanTooWide
 from braid.model.query import UNBOUNDED_US
 from braid.state.change import Change
 from braid.state.runs import ranges_of
@@ -70,6 +71,16 @@ def begun(
     commit: Commit, old: JoinPlan, new: str, way: Way, workers: Collection[int] = ()
 ) -> Start:
     """The beginning of a change to a new plan, of all workers or of some."""
+    try:
+        return _begun(commit, old, new, way, workers)
+    except PlanTooWide as error:
+        why = f"too many plans at once: {error.message}"
+        return Start(way, old, commit, frozenset(), obstacle=why)
+
+
+def _begun(
+    commit: Commit, old: JoinPlan, new: str, way: Way, workers: Collection[int]
+) -> Start:
     owners = np.array(commit.assignments[old.rounds.homes[0]])
     changing = np.isin(owners, list(workers or range(commit.workers)))
     trees, by_itself = _trees(commit), [[(tree,)] for tree in range(len(old.texts))]

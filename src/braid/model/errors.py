@@ -54,6 +54,10 @@ class QueryError(BraidError):
         return "\n".join(parts)
 
 
+class PlanTooWide(BraidError):
+    """A plan, or several at once, with more kinds of rows than can be told apart."""
+
+
 class CheckpointError(BraidError):
     """A checkpoint that is foreign, damaged, or in use."""
 

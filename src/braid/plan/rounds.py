@@ -131,6 +131,11 @@ class Round:
     carried: tuple[tuple[int, int], ...]
     fed: tuple[tuple[int, int], ...] = ()
 
+    @property
+    def sent(self) -> tuple[int, ...]:
+        """The ports by which rows are sent into the round; others get what it makes itself."""
+        return tuple(number for number, port in enumerate(self.ports) if not port.made)
+
 
 @dataclass(frozen=True, slots=True)
 class Rounds:

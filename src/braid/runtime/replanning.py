@@ -160,7 +160,8 @@ class Replanning:
         texts = {speaker.voice.plan: speaker.plan for speaker in speakers}
         wishes = []
         began = perf_counter()
-        answers = in_accord([speaker.voice for speaker in speakers])
+        strangers = len(plan.texts) - len(texts)  # trees that nobody speaks for
+        answers = in_accord([each.voice for each in speakers], plan.most_trees - strangers)
         if any(advice.current is not None for _, advice in answers.values()):
             # What took too long once may have been the machine: it fades until it is tried.
             taken_s = (perf_counter() - began) / len(answers)

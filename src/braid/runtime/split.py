@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from braid.join.outgoing import hashed_slots
-from braid.join.wire import TAGS
+from braid.join.wire import TAGS, tag_of
 from braid.model.expression import Column
 from braid.runtime.task import REPORT
 from braid.runtime.union import hashable
@@ -63,9 +63,9 @@ class Split:
             for frame in streams:
                 made, left = [], _ports(a_round, frame)
                 while left:
-                    tags = {stream: mine[0] for stream, mine in left.items()}
-                    made.append(_layer(plan, union, number, frame, tags, seen))
-                    seen |= tags.keys()
+                    ports = {stream: mine[0] for stream, mine in left.items()}
+                    made.append(_layer(plan, union, number, frame, ports, seen))
+                    seen |= ports.keys()
                     left = {stream: mine[1:] for stream, mine in left.items() if mine[1:]}
                 layers[number, frame] = tuple(made)
         return cls(layers)
@@ -95,12 +95,17 @@ class Splits:
 
 
 def _ports(a_round: Round, frame: Collection[int]) -> dict[int, list[int]]:
-    """By stream of a frame, the tags of the ports by which its rows come into a round."""
-    tags: dict[int, list[int]] = {}
-    for tag, port in enumerate(a_round.ports):
+    """By stream of a frame, the ports by which its rows come into a round."""
+    found: dict[int, list[int]] = {}
+    for number, port in enumerate(a_round.ports):
         if port.stream is not None and port.stream in frame:
-            tags.setdefault(port.stream, []).append(tag)
-    return tags
+            found.setdefault(port.stream, []).append(number)
+    return found
+
+
+def _tagged(a_round: Round) -> dict[int, Port]:
+    """The ports that rows are sent by, by tag."""
+    return {tag_of(a_round, number): a_round.ports[number] for number in a_round.sent}
 
 
 def _layer(
@@ -108,12 +113,13 @@ def _layer(
     union: StreamUnion,
     number: int,
     frame: tuple[int, ...],
-    tags: Mapping[int, int],
+    chosen: Mapping[int, int],
     seen: Collection[int],
 ) -> _Layer:
-    """The ports with some tags, by stream; rows that cannot join come where none was seen."""
+    """Some ports, one of each stream; rows that cannot join come where none was seen."""
     a_round = plan.rounds.rounds[number]
-    ports = {stream: a_round.ports[tag] for stream, tag in tags.items()}
+    ports = {stream: a_round.ports[port] for stream, port in chosen.items()}
+    tags = {stream: tag_of(a_round, port) for stream, port in chosen.items()}
     before = dict.fromkeys(frame, "false")
     before |= {stream: f"at & {TAGS} = 0" if stream in seen else "true" for stream in tags}
     slots = [
@@ -197,7 +203,7 @@ def rehashed(plan: JoinPlan, number: int, sent: DataFrame) -> DataFrame:
     a_round = plan.rounds.rounds[number]
     cases = " ".join(
         f"WHEN {tag} THEN {_hash_of_slots(plan, port)}"
-        for tag, port in enumerate(a_round.ports)
+        for tag, port in _tagged(a_round).items()
     )
     slots = [f"slot{slot}" for slot in plan.wire.slots_of(a_round)]
     hashed = f"coalesce(hash, CASE at & {TAGS} {cases} ELSE 0L END) AS hash"
@@ -225,9 +231,9 @@ def slot_expression(
     """
     by_task = ",".join(map(str, slot_keys))
     cases = []
-    ports = plan.rounds.rounds[number].ports
-    for space in sorted({port.space for port in ports}):
-        tags = ",".join(str(tag) for tag, port in enumerate(ports) if port.space == space)
+    ports = _tagged(plan.rounds.rounds[number])
+    for space in sorted({port.space for port in ports.values()}):
+        tags = ",".join(str(tag) for tag, port in ports.items() if port.space == space)
         by_group = _looked_up(
             _group(plan), [slot_keys[worker] for worker in assignments[space]]
         )

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from braid.join.plan import make_plan
-from braid.join.wire import NULL_KEY, Layout, Wire
-from braid.model.errors import BraidError
+from braid.join.wire import LATEST_US, MOST_PORTS, TAG_BITS, TAGS, Layout, Wire
+from braid.model.errors import PlanTooWide
 from braid.model.expression import Column
 from braid.model.query import Key, Output, Query, StreamRef
+from tests.unit.state.making import equal_join
 
 TIME = pa.timestamp("us", "UTC")
 
@@ -86,7 +88,18 @@ def test_stored_columns_follow_hash_and_time_in_a_run() -> None:
     assert not schema.field("hash").nullable
 
 
-def test_more_streams_than_there_are_tags_are_refused_with_the_limit() -> None:
-    laid_out(pa.int64(), *[{}] * NULL_KEY)
-    with pytest.raises(BraidError, match=f"{NULL_KEY} is the most"):
-        laid_out(pa.int64(), *[{}] * (NULL_KEY + 1))
+def test_more_ports_than_there_are_tags_are_refused_with_the_limit() -> None:
+    plan, trees = equal_join(25, 1000), MOST_PORTS // 25
+    assert plan.most_trees == trees
+    wide = plan.replanned(plan.texts * trees)
+    assert len(wide.rounds.rounds[0].sent) == MOST_PORTS
+    with pytest.raises(PlanTooWide, match=f"takes 150 kinds of rows, and {MOST_PORTS} is the"):
+        plan.replanned(plan.texts * (trees + 1))
+
+
+def test_tags_leave_event_times_the_range_that_they_had() -> None:
+    assert LATEST_US == 1 << 56
+    for at in (LATEST_US - 1, 1 - LATEST_US):
+        packed = np.array([at], np.int64) << TAG_BITS | TAGS
+        assert packed >> TAG_BITS == at
+        assert packed & TAGS == TAGS

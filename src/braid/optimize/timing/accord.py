@@ -3,10 +3,12 @@
 Every plan that somebody has is a tree that all workers carry. So one who changes takes a plan
 that others have or change to, unless its own is clearly better. And whoever changes is a cue
 for the others: what has changed for one has often changed for all, and then all change at once.
+There is room for so many plans at once; who finds none chooses among those of the others.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -36,11 +38,13 @@ class Voice:
         return self.tree, self.orders
 
 
-def in_accord(voices: Sequence[Voice]) -> dict[int, tuple[Advisor, Advice]]:
+def in_accord(
+    voices: Sequence[Voice], most_plans: float = math.inf
+) -> dict[int, tuple[Advisor, Advice]]:
     """By voice, the advisor to ask next time, and what to do; in the order of their turns.
 
     Those whose triggers have led to a change go first, the one with the most to do before the
-    others; then those who may go along.
+    others; then those who may go along. All that they have and change to are `most_plans`.
     """
     first = [each.advisor.advise(each.situation, *each.plan) for each in voices]
     answers: dict[int, tuple[Advisor, Advice]] = {}
@@ -51,6 +55,9 @@ def in_accord(voices: Sequence[Voice]) -> dict[int, tuple[Advisor, Advice]]:
         others = [plan for plan in dict.fromkeys(there) if plan != voice.plan]
         if others:
             answer = _considered(voice, answer, others)
+        plans = dict.fromkeys([*taken, *(each.plan for each in voices)])
+        if len(plans) >= most_plans and _plan_of(answer[1]) not in {None, *plans}:
+            answer = _without_own(voice, answer, [each for each in plans if each != voice.plan])
         answers[number] = answer
         plan = answer[1].plan
         if plan is not None:
@@ -60,6 +67,21 @@ def in_accord(voices: Sequence[Voice]) -> dict[int, tuple[Advisor, Advice]]:
 
 def _turn(advice: Advice) -> tuple[bool, float]:
     return advice.plan is None, 0.0 if advice.current is None else -advice.current.cpu
+
+
+def _plan_of(advice: Advice) -> tuple[str, str] | None:
+    return None if advice.plan is None else (advice.plan.tree, advice.plan.orders)
+
+
+def _without_own(
+    voice: Voice, answer: tuple[Advisor, Advice], others: Sequence[tuple[str, str]]
+) -> tuple[Advisor, Advice]:
+    """What to do if there is no room for one more plan: take one of the others', or nothing."""
+    advisor, advice = answer
+    assert advice.cue is not None, "who changes knows why"
+    cue = replace(advice.cue, reason=f"{advice.cue.reason}, no room for one more plan")
+    asked = replace(advisor, hysteresis=voice.advisor.hysteresis)
+    return asked.consider(voice.situation, *voice.plan, others, cue, finds=False)
 
 
 def _considered(

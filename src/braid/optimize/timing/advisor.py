@@ -124,17 +124,20 @@ class Advisor:
         orders: str,
         others: Sequence[tuple[str, str]],
         cue: Decision,
+        *,
+        finds: bool = True,
     ) -> tuple[Advisor, Advice]:
         """The same on someone else's `cue`, who has other plans: trees with their orders.
 
         Each must be clearly better than those before it, and so must be the one that an
-        optimizer finds in the end.
+        optimizer `finds` in the end, if it is asked.
         """
         graph = self._graph(situation.data)
         best = current = self._priced(graph, tree, orders)
         for other in others:
             best = self._better(best, self._priced(graph, *other))
-        best = self._better(best, self._found(graph, best))
+        if finds:
+            best = self._better(best, self._found(graph, best))
         return self._weighed(situation, cue, current, best)
 
     def _better(self, plan: Plan, other: Plan | None) -> Plan:

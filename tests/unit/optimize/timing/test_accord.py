@@ -122,3 +122,18 @@ def test_going_along_counts_as_a_change() -> None:
     advice = awake.advise(Situation(50.0, AB), BC_FIRST)[1]
     assert advice.plan is None
     assert "too recent" in advice.decision.reason
+
+
+def test_where_there_is_no_room_for_one_more_plan_those_of_others_must_do() -> None:
+    nearly = statistics(0.02, 0.05)
+    voices = [voice(AB, BC_FIRST), voice(nearly, AC_FIRST), voice(BC, AB_FIRST, SLEEPS)]
+    assert trees(voice(nearly, AC_FIRST)) == [AB_FIRST]
+    three = in_accord(voices, most_plans=3)
+    assert three[1][1].plan is not None
+    assert three[1][1].plan.tree == AB_FIRST, "it is there"
+    alone = [voice(AB, BC_FIRST), voice(BC, BC_FIRST, SLEEPS)]
+    assert trees(*alone)[0] == AB_FIRST
+    advisor, advice = in_accord(alone, most_plans=1)[0]
+    assert advice.plan is None
+    assert advice.decision.reason.count("no room for one more plan") == 1
+    assert advisor.hysteresis.changed_ms is alone[0].advisor.hysteresis.changed_ms
