@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from braid import cql
-from braid.cli.spark_start import start_spark
+from braid.cli.spark_start import spark_config, start_spark
 from braid.cli.view import RunView
 from braid.model.errors import BraidError
 from braid.runtime import sinks
@@ -152,6 +152,17 @@ def run(
         ),
     ] = "data",
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
+    conf: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="A setting of Spark's; repeatable."),
+    ] = None,
+    packages: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GROUP:ARTIFACT:VERSION,…",
+            help="Packages for Spark to load, as from Maven.",
+        ),
+    ] = None,
     events: Annotated[
         Path | None, typer.Option(metavar="FILE.jsonl", help="File to append events to.")
     ] = None,
@@ -165,7 +176,8 @@ def run(
     check_streams(text, streams)
     for each in streams.values():
         each.format()  # before Spark starts, which takes seconds
-    start_spark(master)
+    config = spark_config(conf or (), packages)
+    start_spark(master, config)
     bound = bind_query(
         text,
         event_time=event_time,

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from braid.runtime.java import find_java
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SETTINGS = {
     # A worker's task must go to the executor that holds its state, not to where most of its
@@ -30,10 +34,17 @@ SETTINGS = {
 }
 
 
-def session(master: str = "local[*]", **settings: str) -> SparkSession:
+PINNING = ("spark.shuffle.reduceLocality.enabled", "spark.locality.wait.process")
+"""The settings without which workers do not stay with their state."""
+
+
+def session(
+    master: str = "local[*]", config: Mapping[str, str] | None = None, **settings: str
+) -> SparkSession:
     """Start Spark, or join the session that is running, and leave its settings as they are.
 
-    `settings` are Spark's own, with underscores for dots: `spark_executor_memory="2g"`.
+    `settings` are Spark's own, with underscores for dots: `spark_executor_memory="2g"`. Those
+    of `config` have their names as they are: `{"spark.executor.memory": "2g"}`.
     """
     builder = SparkSession.builder
     if SparkContext._active_spark_context is None:
@@ -44,9 +55,22 @@ def session(master: str = "local[*]", **settings: str) -> SparkSession:
         builder = builder.master(master).appName("braid")
         for name, value in {**SETTINGS, **_collector()}.items():
             builder = builder.config(name, value)
-    for name, value in settings.items():
-        builder = builder.config(name.replace("_", "."), value)
+    named = {name.replace("_", "."): value for name, value in settings.items()}
+    for name, value in {**named, **(config or {})}.items():
+        builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def unpinned(settings: Mapping[str, str]) -> list[str]:
+    """The settings that a session lacks for its workers to stay with their state.
+
+    >>> unpinned({"spark.locality.wait.process": "10s"})
+    ['spark.shuffle.reduceLocality.enabled=false']
+    """
+    locality, wait = PINNING
+    lacking = [locality] if settings.get(locality) != SETTINGS[locality] else []
+    lacking += [wait] if wait not in settings else []
+    return [f"{name}={SETTINGS[name]}" for name in lacking]
 
 
 def _collector() -> dict[str, str]:
