@@ -144,13 +144,14 @@ def run(
             help="Who looks for better plans while the query runs.",
         ),
     ] = "off",
-    trigger: Annotated[
+    replan_when: Annotated[
         str,
         typer.Option(
             metavar="data|memory|refined [PARAMETER=VALUE]…",
             help='When to look, such as "data threshold=0.3".',
         ),
     ] = "data",
+    trigger: Annotated[str | None, typer.Option(hidden=True)] = None,
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     conf: Annotated[
         list[str] | None,
@@ -171,6 +172,11 @@ def run(
 
     Ends when the files are used up. The same command again carries on where it stopped.
     """
+    if trigger is not None:
+        raise BraidError(
+            "the option --trigger is called --replan-when now",
+            hint=f'write --replan-when "{trigger}"',
+        )
     text = query_text(file, q)
     streams = streams_of(stream, files_per_batch)
     check_streams(text, streams)
@@ -201,7 +207,7 @@ def run(
         migration=migration,
         migration_pause=migration_pause,
         optimizer=optimizer,
-        trigger=trigger,
+        replan_when=replan_when,
         overflow=overflow,
         strategy=strategy,
         spill_policy=spill_policy,

@@ -35,7 +35,7 @@ _WITHOUT = {"plan": "((a b) c)"}
 _WITH = _WITHOUT | {
     "optimizer": "bjtree-init",
     # Looked at after every batch, so that a switch is seen while its window passes.
-    "trigger": "data interval_ms=500 threshold=0.2",
+    "replan_when": "data interval_ms=500 threshold=0.2",
     # Throughput is what counts here: a change may be done in a few long batches.
     "migration_pause": "5 seconds",
 }

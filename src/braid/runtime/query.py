@@ -230,13 +230,14 @@ class ContinuousQuery:
         migration: str = "auto",
         migration_pause: str = "500 milliseconds",
         optimizer: str = OFF,
-        trigger: str = "data",
+        replan_when: str = "data",
         memory: str | int | None = None,
         overflow: str = "probe",
         strategy: str | Strategy | None = None,
         spill_policy: str | None = None,
         spill_percent: float | None = None,
         cleanup: str = "end",
+        trigger: str | None = None,
     ) -> Run:
         """Run the query in the background, from where the checkpoint stands.
 
@@ -257,11 +258,16 @@ class ContinuousQuery:
         any time. The `migration` is by `moving-state`, in which a batch takes about
         `migration_pause` longer at most, by `parallel-track`, or `auto`. A checkpoint goes on
         with the plan that it has come to. An `optimizer` (`mjoin-init`, `bjtree-init`,
-        `exhaustive`) looks for better plans by itself when a `trigger` says so: `data`, when
-        rates or selectivities change, `memory`, when state nears its budget or rows that wait
-        increase, or `refined`, when inner joins keep more and more too; with parameters, such
-        as "data threshold=0.3".
+        `exhaustive`) looks for better plans by itself, and `replan_when` tells how often:
+        `data`, when rates or selectivities change, `memory`, when state nears its budget or
+        rows that wait increase, or `refined`, when inner joins keep more and more too; with
+        parameters, such as "data threshold=0.3".
         """
+        if trigger is not None:
+            raise BraidError(
+                "the option trigger= of start() is called replan_when= now",
+                hint=f"write replan_when={trigger!r}",
+            )
         settings = memory_settings(
             memory, overflow, strategy, spill_policy, spill_percent, cleanup
         )
@@ -273,7 +279,7 @@ class ContinuousQuery:
         course = Migration(laid, workers, parse_duration(migration_pause) / 1000, migration)
         union, observation = self.union(laid), Observation(laid.query)
         advised = replanning_of(
-            course, union, observation, optimizer, trigger, settings.memory_bytes
+            course, union, observation, optimizer, replan_when, settings.memory_bytes
         )
         for wish in wishes:
             course.ask(wish)
