@@ -152,6 +152,10 @@ def run(
         ),
     ] = "data",
     trigger: Annotated[str | None, typer.Option(hidden=True)] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="What Spark's pages call the run.", show_default="after its streams"),
+    ] = None,
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     conf: Annotated[
         list[str] | None,
@@ -194,6 +198,7 @@ def run(
     running = bound.start(
         checkpoint=checkpoint,
         sink=sinks.parquet(out),
+        name=name,
         workers=workers,
         groups=groups,
         plan=plan,

@@ -30,7 +30,7 @@ from braid.model.failpoints import reach
 from braid.runtime.account import batch_done
 from braid.runtime.faults import explain_fault, unlogged
 from braid.runtime.orders import Orders
-from braid.runtime.session import quiet
+from braid.runtime.session import described, quiet
 from braid.runtime.split import no_rows, rehashed, sent_schema, slot_expression
 from braid.runtime.task import Job
 from braid.runtime.union import nothing, united
@@ -82,6 +82,7 @@ class Coordinator:
     replanning: Replanning | None
     splits: Splits
     journal: Journal
+    name: str  # in Spark's pages
     steps: tuple[Callable[[_Batch], None], ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -245,8 +246,9 @@ class Coordinator:
             position=last.position if position is None else position,
             began=time.monotonic(),
         )
-        for step in self.steps:
-            step(batch)
+        with described(job.spark, f"{self.name}: batch {batch.number}"):
+            for step in self.steps:
+                step(batch)
         self.observation.after(self.plan, last, self.commit, batch.reports)
         if self.replanning is not None:
             self.replanning.learn(self.plan, last, self.commit, batch.reports)

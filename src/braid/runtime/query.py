@@ -34,7 +34,7 @@ from braid.runtime.pinning import drop_anchor
 from braid.runtime.relocation import Relocation
 from braid.runtime.replanning import OFF, Replanning, replanning_of
 from braid.runtime.run import FolderFeed, Run, SparkFeed
-from braid.runtime.session import session
+from braid.runtime.session import described, session
 from braid.runtime.shipping import Shipment
 from braid.runtime.sinks import ParquetSink, Sink
 from braid.runtime.split import Splits
@@ -217,6 +217,7 @@ class ContinuousQuery:
         *,
         checkpoint: str | os.PathLike[str],
         sink: Sink,
+        name: str | None = None,
         workers: int | None = None,
         groups: int = 256,
         plan: str | None = None,
@@ -242,7 +243,9 @@ class ContinuousQuery:
         """Run the query in the background, from where the checkpoint stands.
 
         Folders are read until their files are used up; DataFrames until `stop`, or, with
-        `available_now`, until what their sources have now is used up.
+        `available_now`, until what their sources have now is used up. In Spark's pages, jobs
+        and the streaming query bear the run's `name`: by default "braid", the streams, and a
+        number of the checkpoint's own.
 
         `memory` ("64KB", "2GB") is what each worker's state may take. A `strategy` keeps it to
         that, by moving groups to workers with room and by pushing others to disk: by default
@@ -299,11 +302,24 @@ class ContinuousQuery:
                 late=None if late is None else ParquetSink(late),
                 events=None if events is None else Path(events),
                 available_now=available_now,
+                name=self._run_name(name, opened.id),
             )
             return self._start(setup, opened)
         except BaseException:
             opened.close()
             raise
+
+    def _run_name(self, name: str | None, checkpoint_id: str) -> str:
+        """The name of a run; Spark has room for one streaming query of a name."""
+        if name is None:
+            aliases = ", ".join(stream.alias for stream in self.query.streams)
+            name = f"braid {aliases} ({checkpoint_id[:8]})"
+        if self.frames and any(each.name == name for each in self.spark.streams.active):
+            raise BraidError(
+                f"a streaming query called {name!r} runs in this session already",
+                hint="stop it first, or give another name",
+            )
+        return name
 
     def _worker_count(self, workers: int | None) -> int:
         if workers is None:
@@ -324,12 +340,16 @@ class ContinuousQuery:
         journal = Journal(setup.events)
         reclaim_memory(checkpoint.folder)
         incarnation = f"{checkpoint.id}-{uuid.uuid4().hex[:8]}"
-        anchor = drop_anchor(self.spark, workers)
+        with described(self.spark, f"{setup.name}: place the workers"):
+            anchor = drop_anchor(self.spark, workers)
         adaptation = Adaptation(plan, setup.memory, commit)
 
         def send(commit: Commit, move: Move) -> dict[int, StateRun]:
             place = checkpoint.folder, incarnation, setup.memory.memory_bytes
-            return Shipment(commit, move, *place, anchor.slot_keys[move.receiver]).send(anchor)
+            shipment = Shipment(commit, move, *place, anchor.slot_keys[move.receiver])
+            ways = f"from worker {move.sender} to worker {move.receiver}"
+            with described(self.spark, f"{setup.name}: move groups {ways}"):
+                return shipment.send(anchor)
 
         relocation = Relocation(plan, send)
         coordinator = Coordinator(
@@ -348,6 +368,7 @@ class ContinuousQuery:
             replanning=setup.replanning,
             splits=Splits(setup.union),
             journal=journal,
+            name=setup.name,
         )
 
         def close() -> None:
@@ -375,7 +396,7 @@ class ContinuousQuery:
             read = partial(self._read_files, self._needed_columns(), union)
             return FolderFeed(shelf, names, read, coordinator, self.spark)
         offsets = coordinator.checkpoint.folder / "spark"
-        writer = union.together(self.frames).writeStream
+        writer = union.together(self.frames).writeStream.queryName(coordinator.name)
         writer = writer.option("checkpointLocation", str(offsets))
         writer = writer.trigger(availableNow=True) if available_now else writer
         return SparkFeed(writer, coordinator, self.spark, is_bounded=available_now)
@@ -420,6 +441,7 @@ class _Setup:
     late: ParquetSink | None
     events: Path | None
     available_now: bool
+    name: str
 
 
 def _check_apart(sink: Sink, late: ParquetSink | None) -> None:

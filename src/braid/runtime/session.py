@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from pyspark.sql import SparkSession
 from braid.runtime.java import find_java
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 SETTINGS = {
     # A worker's task must go to the executor that holds its state, not to where most of its
@@ -34,6 +35,7 @@ SETTINGS = {
 }
 
 
+_DESCRIPTION = "spark.job.description"
 PINNING = ("spark.shuffle.reduceLocality.enabled", "spark.locality.wait.process")
 """The settings without which workers do not stay with their state."""
 
@@ -90,6 +92,18 @@ def quiet(spark: SparkSession, workers: int) -> None:
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     spark.conf.set("spark.sql.shuffle.partitions", str(workers))
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1000000")
+
+
+@contextmanager
+def described(spark: SparkSession, text: str) -> Iterator[None]:
+    """Have Spark's pages describe the jobs of this block, in this thread."""
+    context = spark.sparkContext
+    before = context.getLocalProperty(_DESCRIPTION)
+    context.setJobDescription(text)
+    try:
+        yield
+    finally:
+        context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]  # takes None
 
 
 def collect_garbage() -> None:
