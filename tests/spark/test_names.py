@@ -58,3 +58,12 @@ def test_a_streaming_query_has_a_name_of_its_own_and_may_not_have_anothers(
     finally:
         first.stop()
         second.stop()
+
+
+def test_a_memory_sink_knows_its_columns_before_there_are_results(spark, query, tmp_path):
+    sink = braid.sinks.memory()
+    run = query(frames=False).start(checkpoint=tmp_path / "c", sink=sink)
+    assert sink.table().schema.names == ["k"]
+    run.await_termination()
+    assert sink.table().schema == sink.schema
+    assert sink.table().num_rows == 2

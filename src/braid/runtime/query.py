@@ -21,6 +21,7 @@ from braid.join.plan import JoinPlan, make_plan
 from braid.model.duration import parse_duration
 from braid.model.errors import BraidError, CheckpointError
 from braid.model.expression import Column
+from braid.model.shown import Shown
 from braid.plan.explain import explain
 from braid.plan.shape import shape_text, show_plans
 from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
@@ -36,7 +37,7 @@ from braid.runtime.replanning import OFF, Replanning, replanning_of
 from braid.runtime.run import FolderFeed, Run, SparkFeed
 from braid.runtime.session import described, session
 from braid.runtime.shipping import Shipment
-from braid.runtime.sinks import ParquetSink, Sink
+from braid.runtime.sinks import MemorySink, ParquetSink, Sink
 from braid.runtime.split import Splits
 from braid.runtime.task import reclaim_memory, release_memory
 from braid.runtime.typing import SparkTyping
@@ -181,8 +182,8 @@ def _check_collations(bound: Query, columns: Mapping[str, StructType]) -> None:
                 )
 
 
-@dataclass(frozen=True)
-class ContinuousQuery:
+@dataclass(frozen=True, repr=False)
+class ContinuousQuery(Shown):
     """A query bound to its streams, ready to start."""
 
     query: Query
@@ -193,6 +194,10 @@ class ContinuousQuery:
     spark: SparkSession
     frames: Mapping[str, DataFrame]
     readers: Mapping[str, FolderReader]
+
+    def _facts(self) -> dict[str, object]:
+        aliases = (stream.alias for stream in self.query.streams)
+        return {"streams": ", ".join(aliases), "query": self.query.text}
 
     def plan(
         self, *, groups: int = 256, plan: str | None = None, order: str | None = None
@@ -337,6 +342,8 @@ class ContinuousQuery:
         for place in (setup.sink, setup.late):
             if place is not None:
                 place.open(checkpoint.folder, checkpoint.id, last.batch)
+        if isinstance(setup.sink, MemorySink):
+            setup.sink.schema = plan.result_schema
         journal = Journal(setup.events)
         reclaim_memory(checkpoint.folder)
         incarnation = f"{checkpoint.id}-{uuid.uuid4().hex[:8]}"
