@@ -155,7 +155,7 @@ def advised(root: Path, size: Size) -> Iterator[Mark]:
             "always": "data interval_ms=0 threshold=0",
         }.items():
             with Stopwatch() as watch:
-                options = {"optimizer": "exhaustive", "trigger": trigger}
+                options = {"optimizer": "exhaustive", "replan_when": trigger}
                 run = join_all(load.query, streams, root / "run", **options)
             batches = [event for event in run.events() if event["event"] == "batch"]
             looks = sum(event["event"] == "plan" for event in run.events())

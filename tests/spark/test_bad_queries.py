@@ -189,7 +189,7 @@ def test_a_plan_is_explained_in_words(place: Place, braid: Braid) -> None:
         "only where `v` % 2 = 0",
         "as early as their columns are there: a.v < c.k",
         "round 3: partial aggregates by group",
-        "groups by a.k, after a shuffle, every 1 second",
+        "GROUP BY a.k, after a shuffle, every 1 second",
     ):
         assert line in told.out
     assert "plan (a b c)" in braid(*explained(place, "--plan", "(a b c)")).out

@@ -146,7 +146,7 @@ def test_a_plan_is_left_when_its_state_grows(
     spark: SparkSession, tmp_path: Path, trigger: str, memory: str | None, reason: str
 ) -> None:
     events = Switching(tmp_path).run(
-        optimizer="bjtree-init", trigger=trigger, memory=memory, migration_pause="1 minute"
+        optimizer="bjtree-init", replan_when=trigger, memory=memory, migration_pause="1 minute"
     )
     chosen = [event for event in of_kind(events, "plan") if event["new"] is not None]
     first = chosen[0]
@@ -240,10 +240,11 @@ WINDOWS = "a [RANGE 1 SECONDS], b [RANGE 1 SECONDS]"
     ("froms", "options", "told"),
     [
         (WINDOWS, {"optimizer": "best"}, "unknown optimizer 'best'"),
-        (WINDOWS, {"trigger": "dat"}, "unknown trigger 'dat'"),
+        (WINDOWS, {"trigger": "data"}, "is called replan_when= now"),
+        (WINDOWS, {"replan_when": "dat"}, "unknown trigger 'dat'"),
         (WINDOWS, {"migration": "leap"}, "unknown way to change a plan 'leap'"),
-        (WINDOWS, {"trigger": "data treshold=1"}, "unknown parameter of data 'treshold'"),
-        (WINDOWS, {"optimizer": "exhaustive", "trigger": "data threshold=3"}, "threshold"),
+        (WINDOWS, {"replan_when": "data treshold=1"}, "unknown parameter of data 'treshold'"),
+        (WINDOWS, {"optimizer": "exhaustive", "replan_when": "data threshold=3"}, "threshold"),
         (
             "a [UNBOUNDED], b [RANGE 1 SECONDS]",
             {"optimizer": "mjoin-init"},

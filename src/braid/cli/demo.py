@@ -44,7 +44,7 @@ def demo(
     batches: Annotated[
         int, typer.Option(help="How long to go on; 60 take about a minute.")
     ] = 60,
-    rate: Annotated[float, typer.Option(help="Offers per second of a bank.")] = 2500.0,
+    rate: Annotated[float, typer.Option(help="Offers per second of a bank.")] = 2000.0,
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     events: Annotated[
         Path | None, typer.Option(metavar="FILE.jsonl", help="File to append events to.")

@@ -1,4 +1,8 @@
-"""A plan as a picture: streams at the bottom, joins above their inputs, states on the edges."""
+"""A plan as a picture: streams at the bottom, joins above their inputs.
+
+A join's box tells who probes whom; an edge, what is kept of the rows that go up it, and in
+which round they are shuffled.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from braid.cli.drawing import new_figure, save_figure
 from braid.plan.explain import (
+    grouping_lines,
     node_details,
     node_label,
-    probe_lines,
-    shuffle_lines,
+    node_probes,
+    node_shuffles,
     tree_levels,
 )
 from braid.plan.names import state_names
@@ -24,9 +29,9 @@ if TYPE_CHECKING:
     from braid.model.query import Query
     from braid.plan.rounds import Rounds
 
-_STREAM, _JOIN, _GROUPS, _INK = "#dceefb", "#fde9c9", "#e3f1dd", "#33475b"
-_WIDTH, _HEIGHT = 2.6, 1.5  # inches per stream and per level
-_MOST_LETTERS, _MOST_BESIDE = 34, 60
+_STREAM, _JOIN, _GROUPING, _INK = "#dceefb", "#fde9c9", "#e3f1dd", "#33475b"
+_WIDTH, _HEIGHT = 2.8, 1.6  # inches per stream and per level
+_MOST_LETTERS = 44
 
 
 def draw_plan(query: Query, rounds: Rounds, path: Path) -> None:
@@ -39,33 +44,23 @@ def draw_plan(query: Query, rounds: Rounds, path: Path) -> None:
     axes = figure.add_subplot()
     axes.set_axis_off()
     axes.set_xlim(-0.6, len(query.streams) - 0.4)
-    axes.set_ylim(-0.5, top + 0.9)
+    axes.set_ylim(-0.4, top + 0.4)
     kept = _kept(query, rounds)
     for node, (across, level) in places.items():
         if isinstance(node, Join):
             for child in node.children:
-                _edge(
-                    axes,
-                    places[child],
-                    (across, level),
-                    kept.get(tuple(sorted(leaves(child))), ""),
-                )
+                state = kept.get(tuple(sorted(leaves(child))), "no state")
+                label = f"{node_shuffles(rounds, child)}\n{state}"
+                _edge(axes, places[child], (across, level), label)
         lines = [node_label(query, rounds, node), *node_details(query, node)]
+        lines += node_probes(query, rounds, node)
         _box(axes, across, level, lines, _JOIN if isinstance(node, Join) else _STREAM)
     if query.grouping is not None:
         across, level = places[tree]
-        how = "shuffled" if rounds.grouped_port is not None else "no shuffle"
-        _edge(axes, (across, level), (across, level + 1), how)
-        _box(axes, across, level + 1, ["groups"], _GROUPS)
-    beside = [
-        "probes",
-        *probe_lines(query, rounds),
-        "",
-        "shuffles",
-        *shuffle_lines(query, rounds),
-    ]
-    text = "\n".join(shorten(line, _MOST_BESIDE, placeholder=" …") for line in beside)
-    axes.text(0, 1, text, ha="left", va="top", size=7, color=_INK, transform=axes.transAxes)
+        last = f"shuffled in round {len(rounds.rounds)}"
+        how = last if rounds.grouped_port is not None else "no shuffle"
+        _edge(axes, (across, level), (across, level + 1), f"partial aggregates,\n{how}")
+        _box(axes, across, level + 1, grouping_lines(query), _GROUPING)
     save_figure(figure, path, "plan")
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from statistics import median
 from typing import TYPE_CHECKING
 
 from braid.cli.drawing import new_figure, save_figure
+from braid.model.shown import clipped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from matplotlib.axes import Axes
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 7.0, 5.0  # inches
 _MARKS = "os^Dv*"
-_WIDE = 30.0  # beyond such a ratio, an axis is logarithmic
+_WIDE, _OUTLYING = 30.0, 5.0
+"""Beyond such ratios of the most to the least and to the median, an axis is logarithmic."""
+_MOST_NAMES, _MOST_LETTERS = 6, 28
 
 
 def draw_plans(plans: Mapping[str, Plan], found: Skyline, budget: Budget, path: Path) -> None:
@@ -34,6 +38,7 @@ def draw_plans(plans: Mapping[str, Plan], found: Skyline, budget: Budget, path: 
     for mark, (name, plan) in zip(_MARKS, plans.items(), strict=False):
         axes.plot(plan.memory, plan.cpu, mark, markersize=9, fillstyle="none", label=name)
     _draw_budget(axes, budget)
+    _name_corners(axes, found.plans)
     if _is_wide(memory):
         axes.set_xscale("log")
     if _is_wide(cpu):
@@ -52,5 +57,23 @@ def _draw_budget(axes: Axes, budget: Budget) -> None:
         axes.axhline(budget.cpu, color="C3", linestyle="--", linewidth=1)
 
 
+def _name_corners(axes: Axes, plans: Sequence[Plan]) -> None:
+    """Write their trees at plans of the skyline: at all, or at some from end to end."""
+    by_memory = sorted(plans, key=lambda plan: plan.memory)
+    few = min(len(by_memory), _MOST_NAMES)
+    places = {round(n * (len(by_memory) - 1) / max(1, few - 1)) for n in range(few)}
+    for place in sorted(places):
+        plan = by_memory[place]
+        axes.annotate(
+            clipped(plan.tree, _MOST_LETTERS),
+            (plan.memory, plan.cpu),
+            (5, 4),
+            textcoords="offset points",
+            size=7,
+        )
+
+
 def _is_wide(values: list[float]) -> bool:
-    return min(values) > 0 and max(values) > _WIDE * min(values)
+    """Whether few values would leave no room for the others on a linear axis."""
+    least, most = min(values), max(values)
+    return least > 0 and (most > _WIDE * least or most > _OUTLYING * median(values))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from braid import cql
-from braid.cli.spark_start import start_spark
+from braid.cli.spark_start import spark_config, start_spark
 from braid.cli.stopping import see_through
 from braid.events import require_folder
 from braid.model.checks import require_known
@@ -186,7 +186,7 @@ def run(
             help="Who looks for better plans while the query runs.",
         ),
     ] = "off",
-    trigger: Annotated[
+    replan_when: Annotated[
         str,
         typer.Option(
             metavar="data|memory|refined [PARAMETER=VALUE]…",
@@ -201,7 +201,23 @@ def run(
             show_default="those of the workers",
         ),
     ] = None,
+    trigger: Annotated[str | None, typer.Option(hidden=True)] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="What Spark's pages call the run.", show_default="after its streams"),
+    ] = None,
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
+    conf: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="A setting of Spark's; repeatable."),
+    ] = None,
+    packages: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GROUP:ARTIFACT:VERSION,…",
+            help="Packages for Spark to load, as from Maven.",
+        ),
+    ] = None,
     events: Annotated[
         Path | None,
         typer.Option(parser=local_path, metavar="FILE.jsonl", help="File to append events to."),
@@ -212,6 +228,11 @@ def run(
     Ends when the files are used up, unless it is to --follow the folders. The same command
     again carries on where it stopped.
     """
+    if trigger is not None:
+        raise BraidError(
+            "the option --trigger is called --replan-when now",
+            hint=f'write --replan-when "{trigger}"',
+        )
     text = query_text(file, q)
     streams = streams_of(stream, files_per_batch)
     check_streams(text, streams)
@@ -219,7 +240,8 @@ def run(
         each.format()  # before Spark starts, which takes seconds
     if events is not None:
         require_folder(events)
-    start_spark(master)
+    config = spark_config(conf or (), packages)
+    start_spark(master, config)
     bound = bind_query(
         text,
         streams,
@@ -230,6 +252,7 @@ def run(
     running = bound.start(
         checkpoint=checkpoint,
         sink=sinks.parquet(out),
+        name=name,
         workers=workers,
         groups=groups,
         plan=plan,
@@ -246,7 +269,7 @@ def run(
         migration=migration,
         migration_pause=migration_pause,
         optimizer=optimizer,
-        trigger=trigger,
+        replan_when=replan_when,
         cpu=cpu,
         overflow=overflow,
         strategy=strategy,

@@ -17,23 +17,26 @@ from braid.model.errors import BraidError
 from braid.runtime.session import session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
 
-def start_spark(master: str) -> SparkSession:
+def start_spark(master: str, config: Mapping[str, str] | None = None) -> SparkSession:
     """A session on `master`; what the JVM writes to standard error goes to a file."""
     with waiting("starting Spark …"), _standard_error_to_file() as log:
         try:
-            spark = session(master)
+            spark = session(master, config)
         except BraidError:
             raise
         except Exception as error:
-            reason = str(error).strip().splitlines()[0]
+            # Java's own words come after a line that only says that Java was called.
+            _, called, cause = str(error).strip().partition("JavaSparkContext.\n: ")
+            reason = (cause if called else str(error).strip()).splitlines()[0]
+            options = "--master and --conf" if config else "--master"
             raise BraidError(
                 f"Spark did not start on {master!r}: {reason}",
-                hint=f"check --master; what Spark wrote is in {log}",
+                hint=f"check {options}; what Spark wrote is in {log}",
             ) from None
         heed_signals()
         # It would print a stack trace when Spark dies, which the run tells in a sentence.
@@ -44,6 +47,23 @@ def start_spark(master: str) -> SparkSession:
 
 def _say_nothing(*error: object) -> None:
     pass
+
+
+def spark_config(conf: Sequence[str], packages: str | None) -> dict[str, str]:
+    """The settings that `--conf KEY=VALUE` and `--packages` name, as spark-submit has them.
+
+    >>> spark_config(["spark.executor.memory=2g"], "org.x:y:1")
+    {'spark.executor.memory': '2g', 'spark.jars.packages': 'org.x:y:1'}
+    """
+    config = {}
+    for option in conf:
+        key, equals, value = option.partition("=")
+        if not (key and equals):
+            raise BraidError(f"cannot read --conf {option!r}", hint="write --conf KEY=VALUE")
+        config[key] = value
+    if packages is not None:
+        config["spark.jars.packages"] = packages
+    return config
 
 
 @contextmanager

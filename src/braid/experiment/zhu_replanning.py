@@ -37,7 +37,7 @@ _WITH = _WITHOUT | {
     # The text knows no budget of CPU here: the less a plan takes, the better.
     "cpu": math.inf,
     # Looked at after every batch, so that a switch is seen while its window passes.
-    "trigger": "data interval_ms=500 threshold=0.2",
+    "replan_when": "data interval_ms=500 threshold=0.2",
     # Throughput is what counts here: a change may be done in a few long batches.
     "migration_pause": "5 seconds",
 }

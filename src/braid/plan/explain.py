@@ -112,21 +112,45 @@ def _column(query: Query, column: Column) -> str:
 
 def probe_lines(query: Query, rounds: Rounds) -> Iterator[str]:
     """Who probes which states in which order, and what else is checked on the way."""
+    for number in range(len(rounds.joins)):
+        yield from _cascades(query, rounds, number)
+    steps = (s for r in rounds.rounds for segment in r.segments for s in segment.steps)
+    checks = dict.fromkeys(show_expression(query, c) for s in steps for c in s.conditions)
+    if checks:
+        yield f"as early as their columns are there: {'; '.join(checks)}"
+
+
+def node_probes(query: Query, rounds: Rounds, node: Tree) -> list[str]:
+    """Who probes which states in which order within a join; none for a stream."""
+    if not isinstance(node, Join):
+        return []
+    return list(_cascades(query, rounds, rounds.joins.index(node)))
+
+
+def _cascades(query: Query, rounds: Rounds, join: int) -> Iterator[str]:
     names = state_names(query, rounds)
-    cascades: dict[tuple[int, int], list[str]] = {}
-    checks: dict[str, None] = {}
+    cascades: dict[int, list[str]] = {}
     for a_round in rounds.rounds:
-        for segment in a_round.segments:
-            steps = cascades.setdefault((segment.join, segment.origin), [])
+        for segment in (each for each in a_round.segments if each.join == join):
+            steps = cascades.setdefault(segment.origin, [])
             if steps:
                 steps.append("shuffle")
             steps += [names[step.state] for step in segment.steps]
-            for step in segment.steps:
-                checks |= dict.fromkeys(show_expression(query, c) for c in step.conditions)
-    for (join, origin), steps in sorted(cascades.items()):
+    for origin, steps in sorted(cascades.items()):
         yield " → ".join([origin_name(query, rounds, join, origin), *steps])
-    if checks:
-        yield f"as early as their columns are there: {'; '.join(checks)}"
+
+
+def node_shuffles(rounds: Rounds, node: Tree) -> str:
+    """In which rounds a node's rows are shuffled on their way to the joins above."""
+    streams = set(leaves(node))
+    numbers = [
+        str(number)
+        for number, a_round in enumerate(rounds.rounds, start=1)
+        if any(set(p.relation.streams) == streams and not p.made for p in a_round.ports)
+    ]
+    if not numbers:
+        return "no shuffle"
+    return f"shuffled in round{'s' if len(numbers) > 1 else ''} {' and '.join(numbers)}"
 
 
 def shuffle_lines(query: Query, rounds: Rounds) -> Iterator[str]:
@@ -157,11 +181,17 @@ def _groups(query: Query, rounds: Rounds, aliases: Sequence[str]) -> list[str]:
     grouping = query.grouping
     if grouping is None:
         return []
-    keys = ", ".join(show_expression(query, key) for key in grouping.keys)
     home = "after a shuffle" if rounds.grouped_port is not None else "where they are joined"
-    return [
-        f"groups by {keys or 'nothing'}, {home}, every {format_duration(grouping.slide_us)}"
-    ]
+    by, every = grouping_lines(query)
+    return [f"{by}, {home}, {every}"]
+
+
+def grouping_lines(query: Query) -> list[str]:
+    """What a query with GROUP BY groups its results by, and how often it shows them."""
+    grouping = query.grouping
+    assert grouping is not None, "the query groups"
+    keys = ", ".join(show_expression(query, key) for key in grouping.keys)
+    return [f"GROUP BY {keys or 'nothing'}", f"every {format_duration(grouping.slide_us)}"]
 
 
 def show_expression(query: Query, expression: Expression) -> str:

@@ -30,7 +30,7 @@ from braid.model.failpoints import reach
 from braid.runtime.account import batch_done, newly_displaced
 from braid.runtime.faults import explain_fault, lost_spark, unlogged
 from braid.runtime.orders import Orders
-from braid.runtime.session import quiet
+from braid.runtime.session import described, quiet
 from braid.runtime.split import no_rows, rehashed, sent_schema, slot_expression
 from braid.runtime.task import Job
 from braid.runtime.union import nothing, united
@@ -83,6 +83,7 @@ class Coordinator:
     replanning: Replanning | None
     splits: Splits
     journal: Journal
+    name: str  # in Spark's pages
     max_ahead_us: int | None = None
     clock: Callable[[], float] = time.monotonic
     displaced: set[str] = field(default_factory=set, init=False)  # hosts without memory for us
@@ -258,8 +259,9 @@ class Coordinator:
             position=last.position if position is None else position,
             began=self.clock(),
         )
-        for step in self.steps:
-            step(batch)
+        with described(job.spark, f"{self.name}: batch {batch.number}"):
+            for step in self.steps:
+                step(batch)
         self.observation.after(self.plan, last, self.commit, batch.reports)
         if self.replanning is not None:
             self.replanning.learn(self.plan, last, self.commit, batch.reports)

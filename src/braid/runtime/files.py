@@ -21,6 +21,7 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from braid.model.errors import BraidError
 from braid.model.paths import local_path
+from braid.model.shown import Shown
 from braid.runtime.faults import MEND, explain_fault
 
 if TYPE_CHECKING:
@@ -44,12 +45,15 @@ _OPTIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FileStream:
+@dataclass(frozen=True, slots=True, repr=False)
+class FileStream(Shown):
     """A folder of Parquet, CSV or JSON-lines files; its columns are those of its first file."""
 
     folder: Path
     files_per_batch: int = 1
+
+    def _facts(self) -> dict[str, object]:
+        return {"folder": self.folder, "files per batch": self.files_per_batch}
 
     def names(self) -> list[str]:
         """The files there are now, in order, relative to the folder."""

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from braid.runtime.session import unpinned
 from braid.runtime.task import executor_name
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 _NAPS_S = (0.3, 1.0, 3.0)
 """How long each of the anchor's tasks naps, so that every executor takes its share; a nap that
 was too short for that is followed by a longer one."""
+
+_warned: set[str] = set()  # applications that were told that they lack settings
 
 _SETTLED_S, _LONGEST_WAIT_S = 1.0, 30.0  # executors of an application turn up one by one
 _VISIT_S = 10.0  # more than a job of nothing takes; executors may be gone
@@ -159,10 +162,13 @@ def _is_local(spark: SparkSession) -> bool:
 
 
 def _warn_if_unpinned(spark: SparkSession) -> None:
-    wandering = spark.sparkContext.getConf().get("spark.shuffle.reduceLocality.enabled", "true")
-    if not _is_local(spark) and wandering != "false":
+    """Tell once of each application of Spark's that it lacks settings."""
+    context = spark.sparkContext
+    lacking = [] if _is_local(spark) else unpinned(dict(context.getConf().getAll()))
+    if lacking and context.applicationId not in _warned:
+        _warned.add(context.applicationId)
         warnings.warn(
             "workers will wander between executors, and rebuild their state each time: start "
-            "Spark with braid.session(), or set spark.shuffle.reduceLocality.enabled=false",
+            f"Spark with braid.session(), or with {' and '.join(lacking)}",
             stacklevel=2,
         )

@@ -27,6 +27,7 @@ from braid.model.errors import BraidError, CheckpointError
 from braid.model.expression import Column
 from braid.model.paths import local_path
 from braid.model.query import time_column
+from braid.model.shown import Shown
 from braid.plan.explain import explain
 from braid.plan.shape import shape_text, show_plans
 from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
@@ -42,10 +43,10 @@ from braid.runtime.pinning import drop_anchor
 from braid.runtime.relocation import Relocation
 from braid.runtime.replanning import OFF, Replanning, replanning_of
 from braid.runtime.run import FolderFeed, Run, SparkFeed
-from braid.runtime.session import session
+from braid.runtime.session import described, session
 from braid.runtime.shelf import Shelf
 from braid.runtime.shipping import Shipment
-from braid.runtime.sinks import ParquetSink, Sink, check_sink
+from braid.runtime.sinks import MemorySink, ParquetSink, Sink, check_sink
 from braid.runtime.split import Splits
 from braid.runtime.typing import SparkTyping
 from braid.runtime.union import StreamUnion
@@ -238,8 +239,8 @@ def _check_collations(bound: Query, columns: Mapping[str, StructType]) -> None:
                 )
 
 
-@dataclass(frozen=True)
-class ContinuousQuery:
+@dataclass(frozen=True, repr=False)
+class ContinuousQuery(Shown):
     """A query bound to its streams, ready to start."""
 
     query: Query
@@ -251,6 +252,10 @@ class ContinuousQuery:
     frames: Mapping[str, DataFrame]
     readers: Mapping[str, FolderReader]
     times: Mapping[str, SourceTime] = field(default_factory=dict)
+
+    def _facts(self) -> dict[str, object]:
+        aliases = (stream.alias for stream in self.query.streams)
+        return {"streams": ", ".join(aliases), "query": self.query.text}
 
     def plan(
         self, *, groups: int = 256, plan: str | None = None, order: str | None = None
@@ -275,6 +280,7 @@ class ContinuousQuery:
         *,
         checkpoint: str | os.PathLike[str],
         sink: Sink,
+        name: str | None = None,
         workers: int | None = None,
         groups: int = 256,
         plan: str | None = None,
@@ -291,7 +297,7 @@ class ContinuousQuery:
         migration: str = "auto",
         migration_pause: str = "500 milliseconds",
         optimizer: str = OFF,
-        trigger: str = "data",
+        replan_when: str = "data",
         cpu: float | None = None,
         memory: str | int | None = None,
         overflow: str = "probe",
@@ -299,13 +305,16 @@ class ContinuousQuery:
         spill_policy: str | None = None,
         spill_percent: float | None = None,
         cleanup: str = "end",
+        trigger: str | None = None,
     ) -> Run:
         """Run the query in the background, from where the checkpoint stands.
 
         Folders are read until their files are used up, or, with `follow`, until `stop`: new
         files are read as they come, once they are complete. DataFrames are read until `stop`,
         or, with `available_now`, until what their sources have now is used up. With an
-        `interval` ("10 seconds") a batch begins at most so often.
+        `interval` ("10 seconds") a batch begins at most so often. In Spark's pages, jobs and
+        the streaming query bear the run's `name`: by default "braid", the streams, and a
+        number of the checkpoint's own.
 
         `memory` ("64KB", "2GB") is what each worker's state may take. A `strategy` keeps it to
         that, by moving groups to workers with room and by pushing others to disk: by default
@@ -324,12 +333,18 @@ class ContinuousQuery:
         any time. The `migration` is by `moving-state`, in which a batch takes about
         `migration_pause` longer at most, by `parallel-track`, or `auto`. A checkpoint goes on
         with the plan that it has come to. An `optimizer` (`mjoin-init`, `bjtree-init`,
-        `exhaustive`) looks for better plans by itself when a `trigger` says so: `data`, when
-        rates or selectivities change, `memory`, when state nears its budget or the backlog
-        grows, or `refined`, when inner joins keep more and more too; with parameters, such
-        as "data threshold=0.3". A plan should keep all workers within `cpu` cores, by default
-        as many as they have; with `math.inf` it should take as little CPU as can be found.
+        `exhaustive`) looks for better plans by itself, and `replan_when` tells how often:
+        `data`, when rates or selectivities change, `memory`, when state nears its budget or the
+        backlog grows, or `refined`, when inner joins keep more and more too; with parameters,
+        such as "data threshold=0.3". A plan should keep all workers within `cpu` cores, by
+        default as many as they have; with `math.inf` it should take as little CPU as can be
+        found.
         """
+        if trigger is not None:
+            raise BraidError(
+                "the option trigger= of start() is called replan_when= now",
+                hint=f"write replan_when={trigger!r}",
+            )
         settings = memory_settings(
             memory, overflow, strategy, spill_policy, spill_percent, cleanup
         )
@@ -351,7 +366,7 @@ class ContinuousQuery:
             union,
             observation,
             optimizer,
-            trigger,
+            replan_when,
             settings.memory_bytes,
             min(workers, self.spark.sparkContext.defaultParallelism) if cpu is None else cpu,
         )
@@ -383,6 +398,7 @@ class ContinuousQuery:
                 available_now=available_now,
                 follow=follow,
                 interval_s=0.0 if interval is None else parse_duration(interval) / 1e6,
+                name=self._run_name(name, opened.id),
             )
             return self._start(setup, opened)
         except BaseException:
@@ -443,6 +459,18 @@ class ContinuousQuery:
             return text
         return f"{text} in {self.spark.conf.get('spark.sql.session.timeZone')}"
 
+    def _run_name(self, name: str | None, checkpoint_id: str) -> str:
+        """The name of a run; Spark has room for one streaming query of a name."""
+        if name is None:
+            aliases = ", ".join(stream.alias for stream in self.query.streams)
+            name = f"braid {aliases} ({checkpoint_id[:8]})"
+        if self.frames and any(each.name == name for each in self.spark.streams.active):
+            raise BraidError(
+                f"a streaming query called {name!r} runs in this session already",
+                hint="stop it first, or give another name",
+            )
+        return name
+
     def _worker_count(self, workers: int | None) -> int:
         if workers is None:
             return self.spark.sparkContext.defaultParallelism
@@ -459,15 +487,21 @@ class ContinuousQuery:
         setup.sink.open(checkpoint.folder, checkpoint.id, last.batch, last.staged)
         if setup.late is not None:
             setup.late.open(checkpoint.folder, checkpoint.id, last.batch, last.late_staged)
+        if isinstance(setup.sink, MemorySink):
+            setup.sink.schema = plan.result_schema
         journal = Journal(setup.events)
         reclaim_memory(checkpoint.folder)
         incarnation = f"{checkpoint.id}-{uuid.uuid4().hex[:8]}"
-        anchor = drop_anchor(self.spark, workers)
+        with described(self.spark, f"{setup.name}: place the workers"):
+            anchor = drop_anchor(self.spark, workers)
         adaptation = Adaptation(plan, setup.memory, commit)
 
         def send(commit: Commit, move: Move) -> dict[int, StateRun]:
             place = checkpoint.folder, incarnation, setup.memory.memory_bytes
-            return Shipment(commit, move, *place, anchor.slot_keys[move.receiver]).send(anchor)
+            shipment = Shipment(commit, move, *place, anchor.slot_keys[move.receiver])
+            ways = f"from worker {move.sender} to worker {move.receiver}"
+            with described(self.spark, f"{setup.name}: move groups {ways}"):
+                return shipment.send(anchor)
 
         relocation = Relocation(plan, send)
         coordinator = Coordinator(
@@ -487,6 +521,7 @@ class ContinuousQuery:
             splits=Splits(setup.union),
             journal=journal,
             max_ahead_us=setup.max_ahead_us,
+            name=setup.name,
         )
 
         def close() -> None:
@@ -516,7 +551,7 @@ class ContinuousQuery:
             read = partial(self._read_files, self._needed_columns(), union)
             return FolderFeed(shelf, names, read, coordinator, self.spark, setup.interval_s)
         offsets = coordinator.checkpoint.folder / "spark"
-        writer = union.together(self.frames).writeStream
+        writer = union.together(self.frames).writeStream.queryName(coordinator.name)
         writer = writer.option("checkpointLocation", str(offsets))
         if setup.available_now:
             writer = writer.trigger(availableNow=True)
@@ -580,6 +615,7 @@ class _Setup:
     available_now: bool
     follow: bool
     interval_s: float
+    name: str
 
 
 def _check_apart(sink: Sink, late: ParquetSink | None) -> None:

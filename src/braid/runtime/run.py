@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from braid.events import BatchDone, Event, Failed, FileAwaited, Finished
 from braid.model.errors import BraidError
+from braid.model.shown import Shown
 from braid.runtime.behind import rows_between
 from braid.runtime.faults import explain_fault, lost_spark, unlogged_end
 
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from braid.state.names import NameList
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+@dataclass(frozen=True, slots=True, repr=False)
+class Progress(Shown):
     """A run so far; the counts are of this run, not of earlier ones on the checkpoint."""
 
     batch: int | None = None
@@ -45,6 +46,17 @@ class Progress:
     state_rows: int = 0
     state_bytes: int = 0
     watermark: str | None = None
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "last batch": "-" if self.batch is None else f"{self.batch:,}",
+            "rows in": f"{self.input_rows:,}",
+            "results": f"{self.output_rows:,}",
+            "late": f"{self.late_rows:,}",
+            "null": f"{self.null_rows:,}",
+            "rows of state": f"{self.state_rows:,}",
+            "watermark": self.watermark or "-",
+        }
 
     def after(self, done: BatchDone) -> Progress:
         """The progress once a batch is done."""
@@ -78,7 +90,7 @@ class Feed(Protocol):
         """End after the batch at hand."""
 
 
-class Run:
+class Run(Shown):
     """A query that has been started."""
 
     def __init__(
@@ -100,6 +112,11 @@ class Run:
         self._exception: Exception | None = None
         self._feed: Feed | None = None
         journal.listen(self._follow)
+
+    def _facts(self) -> dict[str, object]:
+        done = self._progress._facts()
+        named = ("last batch", "rows in", "results")
+        return {"status": self._message, **{name: done[name] for name in named}}
 
     def follow(self, feed: Feed) -> Run:
         """Take over a feed that has just been started."""

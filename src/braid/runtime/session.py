@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from braid.runtime.java import find_java
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 SETTINGS = {
     # A worker's task must go to the executor that holds its state, not to where most of its
@@ -30,10 +35,18 @@ SETTINGS = {
 }
 
 
-def session(master: str = "local[*]", **settings: str) -> SparkSession:
+_DESCRIPTION = "spark.job.description"
+PINNING = ("spark.shuffle.reduceLocality.enabled", "spark.locality.wait.process")
+"""The settings without which workers do not stay with their state."""
+
+
+def session(
+    master: str = "local[*]", config: Mapping[str, str] | None = None, **settings: str
+) -> SparkSession:
     """Start Spark, or join the session that is running, and leave its settings as they are.
 
-    `settings` are Spark's own, with underscores for dots: `spark_executor_memory="2g"`.
+    `settings` are Spark's own, with underscores for dots: `spark_executor_memory="2g"`. Those
+    of `config` have their names as they are: `{"spark.executor.memory": "2g"}`.
     """
     builder = SparkSession.builder
     if SparkContext._active_spark_context is None:
@@ -44,9 +57,22 @@ def session(master: str = "local[*]", **settings: str) -> SparkSession:
         builder = builder.master(master).appName("braid")
         for name, value in {**SETTINGS, **_collector()}.items():
             builder = builder.config(name, value)
-    for name, value in settings.items():
-        builder = builder.config(name.replace("_", "."), value)
+    named = {name.replace("_", "."): value for name, value in settings.items()}
+    for name, value in {**named, **(config or {})}.items():
+        builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def unpinned(settings: Mapping[str, str]) -> list[str]:
+    """The settings that a session lacks for its workers to stay with their state.
+
+    >>> unpinned({"spark.locality.wait.process": "10s"})
+    ['spark.shuffle.reduceLocality.enabled=false']
+    """
+    locality, wait = PINNING
+    lacking = [locality] if settings.get(locality) != SETTINGS[locality] else []
+    lacking += [wait] if wait not in settings else []
+    return [f"{name}={SETTINGS[name]}" for name in lacking]
 
 
 def _collector() -> dict[str, str]:
@@ -66,6 +92,18 @@ def quiet(spark: SparkSession, workers: int) -> None:
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     spark.conf.set("spark.sql.shuffle.partitions", str(workers))
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1000000")
+
+
+@contextmanager
+def described(spark: SparkSession, text: str) -> Iterator[None]:
+    """Have Spark's pages describe the jobs of this block, in this thread."""
+    context = spark.sparkContext
+    before = context.getLocalProperty(_DESCRIPTION)
+    context.setJobDescription(text)
+    try:
+        yield
+    finally:
+        context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]  # takes None
 
 
 def collect_garbage() -> None:

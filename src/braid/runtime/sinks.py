@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from braid.model.errors import BraidError, DamagedFile
 from braid.model.paths import local_path
+from braid.model.shown import Shown
 from braid.state.checkpoint import read_sealed, write_sealed
 from braid.state.files import PENDING, checksum, room_in, sync_folder
 
@@ -62,7 +63,7 @@ class Sink(Protocol):
         """Remove all that is staged."""
 
 
-class _Staging:
+class _Staging(Shown):
     """A folder with a folder for each attempt at a batch, by a run on some checkpoint."""
 
     _staging = Path()
@@ -122,6 +123,9 @@ class ParquetSink(_Staging):
                     f"folders {column.lower()}=… would hide it",
                     hint=f"give the column another name, such as {column.strip('_')}_2",
                 )
+
+    def _facts(self) -> dict[str, object]:
+        return {"folder": self.folder}
 
     def open(self, checkpoint: Path, checkpoint_id: str, batch: int, staged: str) -> None:
         """Make the folder ours."""
@@ -236,6 +240,9 @@ class CallbackSink(_StagedInCheckpoint):
         """Results go to `function`."""
         self.function = function
 
+    def _facts(self) -> dict[str, object]:
+        return {"function": getattr(self.function, "__qualname__", self.function)}
+
     def publish(
         self, spark: SparkSession, batch: int, staged: Path, parts: Sequence[Part]
     ) -> None:
@@ -251,6 +258,11 @@ class MemorySink(_StagedInCheckpoint):
     def __init__(self) -> None:
         """Nothing kept yet."""
         self.batches: dict[int, pa.Table] = {}
+        self.schema = pa.schema([])  # of results, known once a run begins
+
+    def _facts(self) -> dict[str, object]:
+        rows = sum(len(batch) for batch in self.batches.values())
+        return {"batches": f"{len(self.batches):,}", "rows": f"{rows:,}"}
 
     def publish(
         self, spark: SparkSession, batch: int, staged: Path, parts: Sequence[Part]
@@ -258,15 +270,17 @@ class MemorySink(_StagedInCheckpoint):
         """Read the parts into memory."""
         staged = self._found(staged)
         keep_only(staged, parts)
-        self.batches[batch] = pa.concat_tables(pq.read_table(staged / p.file) for p in parts)
+        found = [pq.read_table(staged / part.file) for part in parts]
+        self.batches[batch] = pa.concat_tables(found or [self.schema.empty_table()])
 
     def table(self) -> pa.Table:
-        """All results so far."""
-        return pa.concat_tables(self.batches[batch] for batch in sorted(self.batches))
+        """All results so far; without any, the columns alone."""
+        found = [self.batches[batch] for batch in sorted(self.batches)]
+        return pa.concat_tables(found or [self.schema.empty_table()])
 
     def rows(self) -> list[dict[str, Any]]:
         """All results so far, as dictionaries."""
-        rows: list[dict[str, Any]] = self.table().to_pylist() if self.batches else []
+        rows: list[dict[str, Any]] = self.table().to_pylist()
         return rows
 
 

@@ -34,7 +34,7 @@ TRIGGERS = {
     "memory": MemoryDriven,
     "refined": RefinedMemoryDriven,
 }
-"""By the names that `--trigger` takes."""
+"""By the names that `--replan-when` takes."""
 
 __all__ = [
     "OPTIMIZERS",
