@@ -41,6 +41,7 @@ def draw_plans(plans: Mapping[str, Plan], found: Skyline, budget: Budget, path: 
     _name_corners(axes, found.plans)
     if _is_wide(memory):
         axes.set_xscale("log")
+        axes.xaxis.set_minor_formatter("")  # whose numbers would overlap
     if _is_wide(cpu):
         axes.set_yscale("log")
     axes.set_xlabel("memory")

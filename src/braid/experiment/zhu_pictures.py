@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from braid.experiment.zhu_optimizers import Distributions, SetOfPlans, StrategyTrials
 
 _WIDTH = 4.6  # inches of a panel
-_WIDE = 30.0  # beyond such a ratio, an axis is logarithmic
 
 
 def draw_sets(found: Mapping[int, SetOfPlans], path: Path) -> None:
@@ -29,9 +28,12 @@ def draw_sets(found: Mapping[int, SetOfPlans], path: Path) -> None:
         axes.plot(*zip(*best, strict=True), ".-", color="black", linewidth=1, label="skyline")
         for name, plan, mark in (("mjoin", each.mjoin, "o"), ("binary", each.binary, "s")):
             axes.plot(plan.memory, plan.cpu, mark, fillstyle="none", markersize=9, label=name)
+        for plan in each.best.plans:
+            place = plan.memory, plan.cpu
+            axes.annotate(plan.tree, place, (6, 5), textcoords="offset points", size=7)
         axes.set_title(f"set {number}", fontsize=10)
-        if seen[-1][1] > _WIDE * each.mjoin.memory:
-            axes.set_xscale("log")
+        axes.set_xscale("log")
+        axes.xaxis.set_minor_formatter("")  # whose numbers would overlap
         _label(axes, "rows in states", "operations per second")
     figure.savefig(path, dpi=130)
 
