@@ -102,6 +102,7 @@ def start(folder: Path) -> None:
             replanning=None,
             splits=NOTHING,
             journal=Journal(),
+        name="",
         ).publish_last(NOTHING)
     finally:
         checkpoint.close()
