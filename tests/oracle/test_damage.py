@@ -93,6 +93,7 @@ def start(folder: Path) -> None:
             incarnation="",
             sink=sink,
             late=None,
+            bad=None,
             idleness=Idleness(2, None),
             adaptation=Adaptation(PLAN, MemorySettings(), commit),
             relocation=Relocation(PLAN, NOTHING),
@@ -102,7 +103,7 @@ def start(folder: Path) -> None:
             replanning=None,
             splits=NOTHING,
             journal=Journal(),
-        name="",
+            name="",
         ).publish_last(NOTHING)
     finally:
         checkpoint.close()

@@ -14,6 +14,7 @@ from braid.model.checks import require_known
 from braid.model.errors import BraidError
 from braid.model.paths import local_path
 from braid.runtime import sinks
+from braid.runtime.bad_rows import FOLDER as BAD_ROWS
 from braid.runtime.files import FileStream, files
 from braid.runtime.query import query as bind_query
 
@@ -78,6 +79,13 @@ def run(
             help="Refuse rows whose time lies so far ahead of the clock.", show_default="never"
         ),
     ] = None,
+    bad_rows: Annotated[
+        str,
+        typer.Option(
+            metavar="fail|keep",
+            help="End at a row that an expression fails for, or keep it apart.",
+        ),
+    ] = "fail",
     files_per_batch: Annotated[int, typer.Option(help="Files of each stream in a batch.")] = 1,
     follow: Annotated[
         bool, typer.Option("--follow", help="Read new files as they come, until stopped.")
@@ -259,6 +267,7 @@ def run(
         order=order,
         late=late,
         max_ahead=max_ahead,
+        bad_rows=bad_rows,
         follow=follow,
         interval=interval,
         events=events,
@@ -283,6 +292,9 @@ def run(
         "with a time out of range": done.out_of_range_rows,
         "too far ahead": done.ahead_rows,
     }
+    if done.bad_rows:
+        where = checkpoint / BAD_ROWS
+        typer.echo(f"kept {done.bad_rows:,} bad rows, with their reasons, in {where}")
     typer.echo(
         f"{done.input_rows:,} rows in {done.batches:,} batches, {done.output_rows:,} results "
         f"in {out}; dropped {done.late_rows:,} late and {done.null_rows:,} null rows"

@@ -123,6 +123,7 @@ class BatchDone:
     watermark: str | None
     workers: tuple[WorkerShare, ...]
     out_of_range_time_rows: int = 0
+    bad_rows: int = 0
     states: tuple[StateSize, ...] = ()
     probes: tuple[ProbeCount, ...] = ()
     rates: tuple[StreamRate, ...] = ()
@@ -130,9 +131,10 @@ class BatchDone:
 
     @property
     def dropped_rows(self) -> int:
-        """Rows that came too late or from too far ahead, or can never join."""
+        """Rows that came too late or from too far ahead, are bad, or can never join."""
         nulls = self.null_key_rows + self.null_time_rows
-        return self.late_rows + self.ahead_rows + nulls + self.out_of_range_time_rows
+        others = self.out_of_range_time_rows + self.bad_rows
+        return self.late_rows + self.ahead_rows + nulls + others
 
     @property
     def state_rows(self) -> int:

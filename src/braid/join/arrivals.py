@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from braid.join.gather import ROW_BITS, gather
 from braid.join.wire import (
+    BAD_ROW,
     NULL_KEY,
     NULL_TIME,
     OUT_OF_RANGE,
@@ -46,6 +47,7 @@ class Arrivals:
     null_key_rows: int
     null_time_rows: int
     out_of_range_time_rows: int
+    bad_rows: int
     reports: tuple[str, ...]
 
     @property
@@ -121,7 +123,9 @@ def receive(
             input_rows += int(counts[tag])
             if len(found):
                 newest[port.stream] = newer(newest[port.stream], int(times[found].max()))
-    out_of_range = np.count_nonzero(packed == OUT_OF_RANGE) if counts[NULL_TIME] else 0
+    timeless = packed[tags == NULL_TIME] if counts[NULL_TIME] else packed[:0]
+    out_of_range = int(np.count_nonzero(timeless == OUT_OF_RANGE))
+    bad = int(np.count_nonzero(timeless == BAD_ROW))
     return Arrivals(
         rows=tuple(rows),
         late={stream: pa.concat_batches(parts) for stream, parts in late.items()},
@@ -129,8 +133,9 @@ def receive(
         newest_us=tuple(newest),
         input_rows=input_rows,
         null_key_rows=int(counts[NULL_KEY]),
-        null_time_rows=int(counts[NULL_TIME] - out_of_range),
-        out_of_range_time_rows=int(out_of_range),
+        null_time_rows=int(counts[NULL_TIME]) - out_of_range - bad,
+        out_of_range_time_rows=out_of_range,
+        bad_rows=bad,
         reports=_reports(table) if counts[REPORT] else (),
     )
 

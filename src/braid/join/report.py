@@ -22,6 +22,7 @@ _PLAIN_FIELDS = (
     "null_key_rows",
     "null_time_rows",
     "out_of_range_time_rows",
+    "bad_rows",
     "late_rows",
     "ahead_rows",
     "joined_rows",
@@ -78,6 +79,7 @@ class Report:
     busy_ms: int
     rebuilt_runs: int
     out_of_range_time_rows: int = 0
+    bad_rows: int = 0
     displaced_runs: int = 0
     memory_refusal: str = ""
 

@@ -51,6 +51,9 @@ LATEST_US = 1 << (63 - TAG_BITS)
 OUT_OF_RANGE = 1 << TAG_BITS | NULL_TIME
 """The `at` of a row whose event time does not fit; of one without a time it is `NULL_TIME`."""
 
+BAD_ROW = 2 << TAG_BITS | NULL_TIME
+"""The `at` of a row that an expression fails for, and that is kept apart."""
+
 UNTIL = Column(GROUPED, "until")
 """The deadline of a joined row: the last event time that may still join it."""
 

@@ -187,6 +187,7 @@ class _Work:
             null_key_rows=arrivals.null_key_rows,
             null_time_rows=arrivals.null_time_rows,
             out_of_range_time_rows=arrivals.out_of_range_time_rows,
+            bad_rows=arrivals.bad_rows,
             late_rows=arrivals.late_rows,
             ahead_rows=arrivals.ahead_rows,
             joined_rows=self.joined_rows,

@@ -43,6 +43,7 @@ def batch_done(
         null_key_rows=sum(report.null_key_rows for report in reports),
         null_time_rows=sum(report.null_time_rows for report in reports),
         out_of_range_time_rows=sum(report.out_of_range_time_rows for report in reports),
+        bad_rows=sum(report.bad_rows for report in reports),
         output_rows=sum(report.output_rows for report in reports),
         elapsed_ms=elapsed_ms,
         watermark=instant(commit.watermark_us),

@@ -28,6 +28,7 @@ from braid.join.report import Report
 from braid.model.errors import BraidError
 from braid.model.failpoints import reach
 from braid.runtime.account import batch_done, newly_displaced
+from braid.runtime.bad_rows import keep
 from braid.runtime.faults import explain_fault, lost_spark, unlogged
 from braid.runtime.orders import Orders
 from braid.runtime.session import described, quiet
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from braid.runtime.split import Splits
     from braid.runtime.union import Gathered
     from braid.state.checkpoint import Checkpoint
-    from braid.state.commit import Commit
+    from braid.state.commit import Commit, Part
 
     Read = Callable[[], Gathered]
     """Has the rows of a batch, again and again if need be."""
@@ -74,6 +75,7 @@ class Coordinator:
     incarnation: str
     sink: Sink
     late: Sink | None
+    bad: Sink | None
     idleness: Idleness
     adaptation: Adaptation
     relocation: Relocation
@@ -316,11 +318,13 @@ class Coordinator:
         self.sink.publish(spark, commit.batch, Path(commit.staged), commit.parts)
         if self.late is not None and commit.late_staged:
             self.late.publish(spark, commit.batch, Path(commit.late_staged), commit.late_parts)
+        if self.bad is not None and commit.bad_staged:
+            self.bad.publish(spark, commit.batch, Path(commit.bad_staged), commit.bad_parts)
         reach("results published", commit.batch)
         self.checkpoint.note_published(commit.batch)
-        self.sink.clear()
-        if self.late is not None:
-            self.late.clear()
+        for place in (self.sink, self.late, self.bad):
+            if place is not None:
+                place.clear()
 
     def _evaluate(self, batch: _Batch) -> None:
         for tries_left in reversed(range(_TRIES)):
@@ -329,6 +333,7 @@ class Coordinator:
             try:
                 with unlogged():
                     batch.reports = self._run_job(batch)
+                    self._keep_bad_rows(batch)
             except BraidError:
                 raise
             except Exception as fault:
@@ -372,6 +377,14 @@ class Coordinator:
                 raise BraidError(report["error"], hint=report["hint"])
         return [Report.from_json(report) for report in reports]
 
+    def _keep_bad_rows(self, batch: _Batch) -> None:
+        """Stage the rows that no expression could be computed for, in the rare case of some."""
+        batch.bad_staged, batch.bad_parts = None, ()
+        if self.bad is not None and any(report.bad_rows for report in batch.reports):
+            batch.bad_staged = self.bad.stage(batch.number)
+            aliases = [stream.alias for stream in self.plan.query.streams]
+            batch.bad_parts = keep(batch.job.read(), aliases, batch.bad_staged)
+
     def _commit(self, batch: _Batch) -> None:
         idle = self.idleness.after([report.newest_us for report in batch.reports])
         commit = next_commit(
@@ -381,6 +394,8 @@ class Coordinator:
             commit,
             staged=str(batch.staged),
             late_staged=str(batch.late_staged) if batch.late_staged else "",
+            bad_staged=str(batch.bad_staged) if batch.bad_staged else "",
+            bad_parts=batch.bad_parts,
             position=batch.position,
             source_batch=batch.source_batch,
             clock_us=batch.clock_us,
@@ -429,4 +444,6 @@ class _Batch:
     began: float
     staged: Path = Path()
     late_staged: Path | None = None
+    bad_staged: Path | None = None
+    bad_parts: tuple[Part, ...] = ()
     reports: Sequence[Report] = ()

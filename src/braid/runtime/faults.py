@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _GOES_ON = "nothing was lost: the same command goes on"
 _DYING_S = 5.0
 MEND = "mend the file, or move it out of the folder, and start again: nothing was lost"
+KEEP = "keep such rows apart: --bad-rows keep, bad_rows='keep'"
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 _ENDING = threading.Lock()
@@ -57,7 +58,8 @@ def explain_fault(fault: Exception, file: str = "an input file") -> BraidError |
     if read or malformed:
         what = _path(read[1]) if read else file
         why = "a row does not fit the columns" if malformed else "it is damaged, or gone"
-        return BraidError(f"cannot read {what}: {why}", hint=MEND)
+        hint = f"{MEND}; or {KEEP}" if malformed else MEND
+        return BraidError(f"cannot read {what}: {why}", hint=hint)
     value = _VALUE.search(text)
     if value:
         return _of_a_value(value[1], text)
@@ -105,9 +107,10 @@ def _of_a_value(reason: str, text: str) -> BraidError:
     """A value that an expression cannot take: it would be the same the next time."""
     sql, tolerant = _SQL.search(text), _TOLERANT.search(reason)
     what = sql[1][len(sql[2]) :][: len(sql[3])] if sql else "an expression"
+    cure = f"use {tolerant[1]}" if tolerant else "filter out such rows before the query"
     return BraidError(
         f"cannot compute {what}: {_ADVICE.split(reason)[0].rstrip('.')}",
-        hint=f"use {tolerant[1]}" if tolerant else "filter out such rows before the query",
+        hint=f"{cure}, or {KEEP}",
     )
 
 

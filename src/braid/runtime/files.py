@@ -17,11 +17,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
-from pyspark.sql.types import IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from braid.model.errors import BraidError
 from braid.model.paths import local_path
 from braid.model.shown import Shown
+from braid.runtime.bad_rows import UNREADABLE
 from braid.runtime.faults import MEND, explain_fault
 
 if TYPE_CHECKING:
@@ -159,15 +160,23 @@ class FolderReader:
         # Without the first option a bracket in a name would be a pattern for other names.
         return self.spark.read.options(__globPaths__="false", **_OPTIONS[self.format])
 
-    def read(self, names: list[str], needed: list[str]) -> DataFrame:
-        """The rows of some files, once their columns are known to be the same."""
+    def read(
+        self, names: list[str], needed: list[str], *, keeps_bad: bool = False
+    ) -> DataFrame:
+        """The rows of some files, once their columns are known to be the same.
+
+        Rows that do not fit the columns are an error, or are kept with their text.
+        """
         paths = [self.stream.path(name) for name in names]
         for path in paths:
             self._check(path, needed)
-        reader = self._reader().schema(self.schema).format(self.format)
+        reader, schema = self._reader(), self.schema
+        if keeps_bad and self.format != "parquet":
+            schema = StructType([*schema.fields, StructField(UNREADABLE, StringType())])
+            reader = reader.options(mode="PERMISSIVE", columnNameOfCorruptRecord=UNREADABLE)
         if not paths:
-            return self.spark.createDataFrame([], self.schema)
-        return reader.load(paths)
+            return self.spark.createDataFrame([], schema)
+        return reader.schema(schema).format(self.format).load(paths)
 
     def _check(self, path: str, needed: list[str]) -> None:
         """Refuse a file of other columns; CSV and JSON values are checked as they are read."""

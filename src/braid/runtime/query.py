@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -31,6 +31,8 @@ from braid.model.shown import Shown
 from braid.plan.explain import explain
 from braid.plan.shape import shape_text, show_plans
 from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
+from braid.runtime.bad_rows import FAIL, forbid_sharing, keeps_bad_rows, unshared
+from braid.runtime.bad_rows import FOLDER as BAD_ROWS
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.event_time import SourceTime, source_times
 from braid.runtime.files import FORMATS, FileStream, FolderReader
@@ -287,6 +289,7 @@ class ContinuousQuery(Shown):
         order: str | None = None,
         late: str | os.PathLike[str] | None = None,
         max_ahead: str | None = None,
+        bad_rows: str = FAIL,
         events: str | os.PathLike[str] | None = None,
         available_now: bool = False,
         follow: bool = False,
@@ -325,6 +328,10 @@ class ContinuousQuery(Shown):
         With `max_ahead` ("1 hour"), rows whose time lies further ahead of the driver's clock
         than that are refused: they are counted, and kept with those that are `late`.
 
+        A row that an expression fails for, or that does not fit its stream's columns, ends the
+        run. With `bad_rows="keep"` such rows are counted, and kept with their reason in the
+        checkpoint's folder `bad-rows`.
+
         With a `skew_buffer`, no worker takes more rows of a batch than it can join in the time
         of the others: up to so many rows wait for later batches, and beyond that the sources.
 
@@ -360,7 +367,9 @@ class ContinuousQuery(Shown):
         laid = self.plan(groups=groups, plan=plan, order=order)
         wishes = [parse_wish(text, migration) for text in migrate_at]
         course = Migration(laid, workers, parse_duration(migration_pause) / 1000, migration)
-        union, observation = self.union(laid), Observation(laid.query)
+        keeps_bad = keeps_bad_rows(bad_rows)
+        union = self.union(laid, keeps_bad=keeps_bad)
+        observation = Observation(laid.query)
         advised = replanning_of(
             course,
             union,
@@ -394,6 +403,7 @@ class ContinuousQuery(Shown):
                 sink=sink,
                 late=kept_late,
                 max_ahead_us=None if max_ahead is None else parse_duration(max_ahead),
+                keeps_bad=keeps_bad,
                 events=journal_file,
                 available_now=available_now,
                 follow=follow,
@@ -487,6 +497,10 @@ class ContinuousQuery(Shown):
         setup.sink.open(checkpoint.folder, checkpoint.id, last.batch, last.staged)
         if setup.late is not None:
             setup.late.open(checkpoint.folder, checkpoint.id, last.batch, last.late_staged)
+        bad = None
+        if setup.keeps_bad or last.bad_parts:  # which may be yet to be published
+            bad = ParquetSink(checkpoint.folder / BAD_ROWS)
+            bad.open(checkpoint.folder, checkpoint.id, last.batch, last.bad_staged)
         if isinstance(setup.sink, MemorySink):
             setup.sink.schema = plan.result_schema
         journal = Journal(setup.events)
@@ -511,6 +525,7 @@ class ContinuousQuery(Shown):
             incarnation=incarnation,
             sink=setup.sink,
             late=setup.late,
+            bad=bad,
             idleness=Idleness(len(plan.streams), self.idle_timeout_us),
             adaptation=adaptation,
             relocation=relocation,
@@ -548,7 +563,9 @@ class ContinuousQuery(Shown):
         if names is not None:
             folders = {name: reader.stream for name, reader in self.readers.items()}
             shelf = Shelf.browse(folders, names.read, follows=setup.follow)
-            read = partial(self._read_files, self._needed_columns(), union)
+            read = partial(self._read_files, union, keeps_bad=setup.keeps_bad)
+            if setup.keeps_bad:
+                forbid_sharing(self.spark)
             return FolderFeed(shelf, names, read, coordinator, self.spark, setup.interval_s)
         offsets = coordinator.checkpoint.folder / "spark"
         writer = union.together(self.frames).writeStream.queryName(coordinator.name)
@@ -559,42 +576,49 @@ class ContinuousQuery(Shown):
             writer = writer.trigger(
                 processingTime=f"{round(setup.interval_s * 1000)} milliseconds"
             )
-        return SparkFeed(
-            writer,
-            coordinator,
-            self.spark,
-            is_bounded=setup.available_now,
-            interval_s=setup.interval_s,
-        )
+        with unshared(self.spark) if setup.keeps_bad else nullcontext():
+            return SparkFeed(
+                writer,
+                coordinator,
+                self.spark,
+                is_bounded=setup.available_now,
+                interval_s=setup.interval_s,
+            )
 
-    def union(self, plan: JoinPlan) -> StreamUnion:
+    def union(self, plan: JoinPlan, *, keeps_bad: bool = False) -> StreamUnion:
         """How rows of the query's streams are gathered; it is the same for all plans."""
         columns = {name: reader.schema for name, reader in self.readers.items()}
         columns |= {name: frame.schema for name, frame in self.frames.items()}
         computed = {name: each for name, each in self.times.items() if each.sql is not None}
         columns |= {name: each.with_spark(columns[name]) for name, each in computed.items()}
-        return StreamUnion.of(plan, columns, {n: e.sql for n, e in computed.items() if e.sql})
+        times = {name: each.sql for name, each in computed.items() if each.sql}
+        return StreamUnion.of(plan, columns, times, self._needed_columns if keeps_bad else None)
 
     def _read_files(
-        self,
-        needed: Mapping[str, list[str]],
-        union: StreamUnion,
-        taken: Mapping[str, list[str]],
+        self, union: StreamUnion, taken: Mapping[str, list[str]], *, keeps_bad: bool
     ) -> Gathered:
         """The rows of some files."""
-        return union.apart({n: r.read(taken[n], needed[n]) for n, r in self.readers.items()})
+        needed = self._needed_columns
+        frames = {
+            name: reader.read(taken[name], needed[name], keeps_bad=keeps_bad)
+            for name, reader in self.readers.items()
+        }
+        return union.apart(frames)
 
+    @cached_property
     def _needed_columns(self) -> dict[str, list[str]]:
         """The sources' own columns that the query uses, under any of their aliases."""
-        needed: dict[str, set[str]] = {source: set() for source in self.readers}
+        columns = {source: reader.schema.names for source, reader in self.readers.items()}
+        columns |= {source: frame.columns for source, frame in self.frames.items()}
+        needed: dict[str, set[str]] = {source: set() for source in columns}
         for number, stream in enumerate(self.query.streams):
             needed[stream.source] |= cql.columns_of_stream(self.query, number)
             needed[stream.source].add(time_column(self.event_time, number).column)
         for source, time in self.times.items():
             needed[source] |= time.needs
         return {
-            source: [name for name in reader.schema.names if name in needed[source]]
-            for source, reader in self.readers.items()
+            source: [name for name in names if name in needed[source]]
+            for source, names in columns.items()
         }
 
 
@@ -611,6 +635,7 @@ class _Setup:
     sink: Sink
     late: ParquetSink | None
     max_ahead_us: int | None
+    keeps_bad: bool
     events: Path | None
     available_now: bool
     follow: bool

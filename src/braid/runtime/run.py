@@ -42,6 +42,7 @@ class Progress(Shown):
     ahead_rows: int = 0
     null_rows: int = 0
     out_of_range_rows: int = 0
+    bad_rows: int = 0
     output_rows: int = 0
     state_rows: int = 0
     state_bytes: int = 0
@@ -69,6 +70,7 @@ class Progress(Shown):
             ahead_rows=self.ahead_rows + done.ahead_rows,
             null_rows=self.null_rows + done.null_key_rows + done.null_time_rows,
             out_of_range_rows=self.out_of_range_rows + done.out_of_range_time_rows,
+            bad_rows=self.bad_rows + done.bad_rows,
             output_rows=self.output_rows + done.output_rows,
             state_rows=done.state_rows,
             state_bytes=done.state_bytes,

@@ -24,6 +24,7 @@ import pyarrow as pa
 from pyspark.sql.types import TimestampNTZType
 
 from braid.join.wire import (
+    BAD_ROW,
     LATEST_US,
     NULL_KEY,
     NULL_TIME,
@@ -33,10 +34,11 @@ from braid.join.wire import (
 )
 from braid.model.expression import Column
 from braid.model.query import time_column
+from braid.runtime.bad_rows import BAD, tried
 from braid.runtime.event_time import DAYS, MOST_DAYS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
@@ -55,19 +57,23 @@ class _Branch:
     """One stream's way into that form, as text for Spark: asking it in Python takes longer."""
 
     source: str
-    time: str | None
+    time: tuple[str, str] | None
     filter: str | None
-    derived: tuple[str, ...]
+    derived: tuple[tuple[str, str], ...]
     columns: tuple[str, ...]
+    shown: tuple[str, ...] | None  # of bad rows; they are an error if there is nothing to show
 
     def of(self, frame: DataFrame) -> DataFrame:
         """A source's rows in that form."""
+        if self.shown is not None:
+            frame = tried(frame, self.time, self.filter, self.derived, self.shown)
+            return frame.selectExpr(*self.columns, BAD)
         if self.time is not None:
-            frame = frame.selectExpr("*", self.time)
+            frame = frame.selectExpr("*", _named(self.time))
         if self.filter is not None:
             frame = frame.filter(self.filter)
         if self.derived:
-            frame = frame.selectExpr("*", *self.derived)
+            frame = frame.selectExpr("*", *map(_named, self.derived))
         return frame.selectExpr(*self.columns)
 
 
@@ -85,10 +91,12 @@ class StreamUnion:
         plan: JoinPlan,
         schemas: Mapping[str, StructType],
         computed: Mapping[str, str] | None = None,
+        shown: Mapping[str, Sequence[str]] | None = None,
     ) -> StreamUnion:
         """That of a query, by any of its plans, over sources with these columns.
 
-        `computed` are event times that Spark has to compute, as SQL by source.
+        `computed` are event times that Spark has to compute, as SQL by source. If there are
+        columns to be `shown` of bad rows, by source, such rows go apart.
         """
         types: list[pa.DataType] = []
         places: dict[Column, int] = {}
@@ -97,7 +105,7 @@ class StreamUnion:
             kinds = [plan.wire.types[column] for column in columns]
             places |= zip(columns, take_slots(types, kinds), strict=True)
         branches = [
-            _branch(plan, stream, schemas, computed or {}, places, len(types))
+            _branch(plan, stream, schemas, computed or {}, shown, places, len(types))
             for stream in plan.streams
         ]
         return cls(tuple(branches), tuple(types), places)
@@ -161,6 +169,7 @@ def _branch(
     stream: int,
     schemas: Mapping[str, StructType],
     computed: Mapping[str, str],
+    shown: Mapping[str, Sequence[str]] | None,
     places: Mapping[Column, int],
     width: int,
 ) -> _Branch:
@@ -171,15 +180,16 @@ def _branch(
     at = _microseconds(time, schemas[ref.source])
     fits = f"{at} > -{LATEST_US}L AND {at} < {LATEST_US}L"
     sql = computed.get(ref.source)
+    bad = "" if shown is None else f" WHEN {BAD} IS NOT NULL THEN {BAD_ROW}L"
     filled = {places[column]: column.column for column in places if column.stream == stream}
     return _Branch(
         source=ref.source,
-        time=None if sql is None else f"({sql}) AS {_quoted(time)}",
+        time=None if sql is None else (sql, time),
         filter=ref.filter,
-        derived=tuple(f"({column.sql}) AS {_quoted(column.name)}" for column in ref.derived),
+        derived=tuple((column.sql, column.name) for column in ref.derived),
         columns=(
             f"{stream} AS stream",
-            f"CASE WHEN {is_null} THEN {NULL_KEY}L"
+            f"CASE{bad} WHEN {is_null} THEN {NULL_KEY}L"
             f" WHEN {fits} THEN shiftleft({at}, {TAG_BITS})"
             f" WHEN {_quoted(time)} IS NULL THEN {NULL_TIME}L"
             f" ELSE {OUT_OF_RANGE}L END AS at",
@@ -189,7 +199,13 @@ def _branch(
                 for place in range(width)
             ),
         ),
+        shown=None if shown is None else tuple(shown[ref.source]),
     )
+
+
+def _named(column: tuple[str, str]) -> str:
+    sql, name = column
+    return f"({sql}) AS {_quoted(name)}"
 
 
 def _quoted(name: str) -> str:

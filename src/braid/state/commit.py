@@ -84,6 +84,8 @@ class Commit:
     parts: tuple[Part, ...] = ()
     late_staged: str = ""
     late_parts: tuple[Part, ...] = ()
+    bad_staged: str = ""
+    bad_parts: tuple[Part, ...] = ()
     position: dict[str, Any] | None = None
     source_batch: int = BEFORE_FIRST
     tallies: tuple[dict[str, Any] | None, ...] = ()  # by space
@@ -195,6 +197,8 @@ class Commit:
             "parts": [part.to_json() for part in self.parts],
             "late_staged": self.late_staged,
             "late_parts": [part.to_json() for part in self.late_parts],
+            "bad_staged": self.bad_staged,
+            "bad_parts": [part.to_json() for part in self.bad_parts],
             "position": self.position,
             "source_batch": self.source_batch,
             "tallies": list(self.tallies),
@@ -227,6 +231,8 @@ class Commit:
             parts=tuple(map(Part.from_json, data["parts"])),
             late_staged=data["late_staged"],
             late_parts=tuple(map(Part.from_json, data["late_parts"])),
+            bad_staged=data.get("bad_staged", ""),
+            bad_parts=tuple(map(Part.from_json, data.get("bad_parts", ()))),
             position=data["position"],
             source_batch=data["source_batch"],
             tallies=tuple(data.get("tallies", ())),  # older records have none

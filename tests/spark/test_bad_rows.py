@@ -1,0 +1,164 @@
+"""Rows that an expression fails for end a run, or are kept apart and hold up nothing."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import braid
+from braid.model.errors import BraidError
+from tests.oracle.values import EPOCH, TIME
+from tests.spark.folders import date, stream_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+QUERY = """\
+SELECT a.v AS va, b.v AS vb, CAST(a.s AS INT) + 1 AS more
+FROM a [RANGE 100 SECONDS], b [RANGE 100 SECONDS]
+WHERE CAST(a.s AS INT) = b.k AND 12 / a.d > 1 AND CAST(b.w AS INT) >= 0"""
+A = "s string, d int, v bigint, ts timestamp, unused string"
+B = "k int, w string, v bigint, ts timestamp"
+ROWS_A = [
+    ("1", 2, 10),
+    ("one", 2, 11),  # cannot be cast
+    (None, 2, 12),  # a null key is no bad row
+    ("2", 0, 13),  # 12 / 0
+    ("two", 100, 14),  # the condition does not hold, so nobody asks for the rest
+    ("2", 3, 15),
+]
+ROWS_B = [(1, "5", 20), (2, "six", 21), (2, "7", 22), (1, "-1", 23)]
+RESULTS = Counter([(10, 20, 2), (15, 22, 3)])
+BAD = {
+    ("a", 11): "cannot compute cast(`s` AS INT)",
+    ("a", 13): "cannot compute 12 / `d` > 1",
+    ("b", 21): "cannot compute cast(`w` AS INT) >= 0",
+}
+
+
+def _write(folder: Path, columns: dict[str, Any], number: int) -> None:
+    folder.mkdir(exist_ok=True)
+    rows = len(columns["v"])
+    times = [EPOCH + dt.timedelta(seconds=10 * number + place) for place in range(rows)]
+    table = pa.table({**columns, "ts": pa.array(times, TIME)})
+    path = folder / f"{number}.parquet"
+    pq.write_table(table, path)
+    date(path, number)
+
+
+@pytest.fixture
+def streams(tmp_path: Path) -> tuple[Path, Path]:
+    """Two batches of each stream, with bad rows in both."""
+    a, b = tmp_path / "a", tmp_path / "b"
+    for number, (rows_a, rows_b) in enumerate(
+        [(ROWS_A[:3], ROWS_B[:2]), (ROWS_A[3:], ROWS_B[2:])]
+    ):
+        s, d, v = zip(*rows_a, strict=True)
+        columns = {"s": pa.array(s, pa.string()), "d": pa.array(d, pa.int32()), "v": v}
+        _write(a, {**columns, "unused": ["x"] * len(v)}, number)
+        k, w, v = zip(*rows_b, strict=True)
+        _write(b, {"k": pa.array(k, pa.int32()), "w": w, "v": v}, number)
+    return a, b
+
+
+@pytest.fixture(params=["frames", "folders"])
+def frames_or_folders(request: pytest.FixtureRequest, spark: SparkSession) -> Any:
+    return spark if request.param == "frames" else None
+
+
+def _bad_rows(checkpoint: Path) -> dict[tuple[str, Any], str]:
+    kept = {}
+    for path in (checkpoint / "bad-rows").glob("__batch=*/*.parquet"):
+        for each in pq.read_table(path).to_pylist():
+            row = json.loads(each["row"])
+            assert "unused" not in row, "only columns that the query uses are read"
+            kept[each["stream"], row["v"]] = each["reason"]
+    return kept
+
+
+def test_bad_rows_are_kept_with_their_reason_and_hold_up_nothing(
+    spark, tmp_path, streams, frames_or_folders
+):
+    (a, b), checkpoint = streams, tmp_path / "c"
+    inputs = {
+        "a": stream_of(a, frames_or_folders, A),
+        "b": stream_of(b, frames_or_folders, B),
+    }
+    query = braid.query(QUERY, inputs, event_time="ts", lateness="1 minute")
+    with pytest.raises(BraidError, match="cannot compute") as failure:
+        query.start(
+            checkpoint=checkpoint, sink=braid.sinks.memory(), workers=2, available_now=True
+        ).await_termination()
+    assert "bad_rows='keep'" in str(failure.value.hint)
+    sharing = spark.conf.get("spark.sql.subexpressionElimination.enabled")
+    sink = braid.sinks.memory()
+    run = query.start(
+        checkpoint=checkpoint, sink=sink, workers=2, available_now=True, bad_rows="keep"
+    )
+    run.await_termination()
+    found = Counter((row["va"], row["vb"], row["more"]) for row in sink.rows())
+    assert found == RESULTS
+    assert run.progress.bad_rows == len(BAD)
+    assert run.progress.null_rows == 1
+    kept = _bad_rows(checkpoint)
+    assert kept == BAD
+    assert spark.conf.get("spark.sql.subexpressionElimination.enabled") == sharing
+
+
+def test_rows_that_do_not_fit_or_have_no_time_are_kept_as_they_were_read(spark, tmp_path):
+    a, b = tmp_path / "a", tmp_path / "b"
+    for folder in (a, b):
+        folder.mkdir()
+    (a / "0.csv").write_text(
+        "k,v,at\n1,10,2024-01-01 00:00:00\n2,x,2024-01-01 00:00:01\n3,30,yesterday\n"
+    )
+    (b / "0.jsonl").write_text(
+        '{"k": 1, "w": 1, "at": "2024-01-01 00:00:00"}\n'
+        '{"k": 3, "w": 3, "at": "2024-01-01 00:00:02"}\n'
+    )
+    (b / "1.jsonl").write_text(
+        '{"k": 4, "w": 4, "at": "2024-01-01 00:00:00"}\n{"k": 2, "w": \n'
+    )
+    (a / "1.csv").write_text("k,v,at\n3,31,2024-01-01 00:00:03\nthree,32,2024-01-01 00:00:04\n")
+    query = braid.query(
+        "SELECT a.v, b.w FROM a [RANGE 1 MINUTE], b [RANGE 1 MINUTE] WHERE a.k = b.k",
+        a=braid.files(a),
+        b=braid.files(b),
+        event_time={"a": "to_timestamp(at)", "b": "to_timestamp(at)"},
+        lateness="1 minute",
+    )
+    sink = braid.sinks.memory()
+    run = query.start(checkpoint=tmp_path / "c", sink=sink, workers=1, bad_rows="keep")
+    run.await_termination()
+    assert Counter((str(row["v"]), row["w"]) for row in sink.rows()) == Counter(
+        [("10", 1), ("31", 3)]
+    )
+    kept = [
+        each
+        for path in (tmp_path / "c" / "bad-rows").glob("__batch=*/*.parquet")
+        for each in pq.read_table(path).to_pylist()
+    ]
+    assert run.progress.bad_rows == len(kept) == 3
+    reasons = {each["row"]: each["reason"] for each in kept}
+    assert reasons["three,32,2024-01-01 00:00:04"] == "it does not fit the columns"
+    assert reasons['{"k": 2, "w": '] == "it does not fit the columns"
+    (yesterday,) = (row for row in reasons if "yesterday" in row)
+    assert reasons[yesterday].startswith("cannot compute its event time")
+
+
+def test_a_way_to_treat_bad_rows_that_is_unknown_is_refused(spark, tmp_path, streams):
+    query = braid.query(
+        QUERY, {"a": braid.files(streams[0]), "b": braid.files(streams[1])}, event_time="ts"
+    )
+    with pytest.raises(BraidError, match="unknown way to treat bad rows 'kep'"):
+        query.start(checkpoint=tmp_path / "c", sink=braid.sinks.memory(), bad_rows="kep")
