@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 import braid
 from bench.measurement import Progress, argument_parser, measure
 from bench.workload import STREAMS, WINDOW_MS, batch_files, link_prefix
-from braid.runtime.files import Shelf
 from braid.runtime.pinning import drop_anchor
 from braid.runtime.session import quiet
+from braid.runtime.shelf import Shelf
 from braid.runtime.split import Splits, slot_expression
 from braid.runtime.union import united
 from braid.state.commit import equal_shares

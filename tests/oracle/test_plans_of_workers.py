@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
@@ -63,9 +64,11 @@ class Course:
         self.migration = Migration(self.plan, WORKERS, 60_000.0, way)
         union = StreamUnion.of(self.plan, dict.fromkeys(STREAMS, from_arrow_schema(SCHEMA)))
         asked = self.migration, union, self.observation
-        found = replanning_of(*asked, "exhaustive", "data", None)
+        # Without a budget of cores: how busy workers are depends on the machine.
+        found = replanning_of(*asked, "exhaustive", "data", None, cores=math.inf)
         assert found is not None
-        found.costs = IndexProbes()  # whatever machine this is
+        # Whatever machine this is, a core does a million of each in a second.
+        found.costs = IndexProbes(*[1e-6] * 5)
         self.replanning: Replanning = found
         self.looks: list[Replanned] = []
         self.steps: list[Migrated] = []
@@ -94,11 +97,14 @@ class Course:
 
     def _batch(self, engine: Engine, second: int) -> None:
         before = engine.commit
-        engine.batch({n: self.streams.rows(name, second) for n, name in enumerate(STREAMS)})
+        new = {n: self.streams.rows(name, second) for n, name in enumerate(STREAMS)}
+        engine.batch(new)
         learned = engine.plan, before, engine.commit, engine.reports
         self.observation.after(*learned)
         self.replanning.learn(*learned)
-        self.looks += self.replanning.after(self.migration, engine.commit, unread, 0)
+        self.looks += self.replanning.after(
+            self.migration, engine.commit, unread, sum(map(len, new.values())), 1000.0
+        )
         for each in self.migration.after(engine.commit, 1.0, self.observation):
             if isinstance(each, Migrated):
                 self.steps.append(each)

@@ -104,8 +104,9 @@ class Advisor:
         graph = self._graph(situation.data)
         current = self._priced(graph, tree, orders)
         if self.quota is not None:
-            quota = self.quota.after_change(situation.elapsed_ms)
-            quota = quota.after_search(situation.searched_s)
+            quota = self.quota.after_search(situation.searched_s)
+            if decision.has_changed:
+                quota = quota.after_change(situation.elapsed_ms)
             after, verdict = replace(after, quota=quota), quota.may_search()
             if not verdict.yes:
                 told = _told(decision, verdict)

@@ -13,11 +13,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Decision:
-    """Yes or no, a short text that says why, and the figures that led to it."""
+    """Yes or no, a short text that says why, and the figures that led to it.
+
+    `has_changed` says that statistics have begun to differ from those that stood.
+    """
 
     yes: bool
     reason: str
     numbers: Mapping[str, float] = field(default_factory=dict)
+    has_changed: bool = False
 
 
 class Trigger(Protocol):

@@ -52,11 +52,13 @@ class DataDriven:
         if change < enough:
             still = replace(self, in_motion=False)
             return still, Decision(False, "statistics have hardly changed", numbers)
+        is_first = self.basis is None
         after = replace(
             self,
             optimized_ms=situation.elapsed_ms,
             basis=situation.data,
-            in_motion=self.basis is not None,
+            in_motion=not is_first,
         )
         reason = f"{which} has changed" if which else "the plan was made without statistics"
-        return after, Decision(True, reason, numbers)
+        has_changed = not (is_first or self.in_motion)
+        return after, Decision(True, reason, numbers, has_changed)

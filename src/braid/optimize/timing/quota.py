@@ -20,9 +20,12 @@ class Quota:
     """Compare the seconds of a core that a change takes with those that it saves.
 
     It saves until statistics change again. That is expected after as long as it usually took,
-    later intervals counting for more; before there are two changes, after `first_ms`. A change
-    may take `part` of what `cores` do in that time, together with the search for the plan. A
-    plan that misses a budget is left for another reason than to save CPU: then this is all.
+    later intervals counting for more; before there are two changes, after `first_ms`. Numbers
+    that are on their way from one value to the next have changed once.
+
+    A change of plan may take `part` of what `cores` do in that time, together with the search
+    for the plan. A plan that misses a budget is left for another reason than to save CPU: then
+    this is all.
     """
 
     first_ms: float

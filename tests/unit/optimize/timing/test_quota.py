@@ -87,3 +87,20 @@ def test_an_advisor_does_not_search_for_longer_than_that_may_take() -> None:
     _, found, reason = asked(0.0, searched_s=1.1)
     assert found is None
     assert "the search would take more than its quota" in reason
+
+
+def test_statistics_on_their_way_from_one_value_to_the_next_have_changed_once() -> None:
+    advisor = Advisor(
+        trigger=DataDriven(interval_ms=1000, threshold=0.5),
+        window=15.0,
+        quota=Quota(first_ms=10_000),
+    )
+    found = [0.02] * 3 + [0.05, 0.08, 0.1] + [0.1] * 3 + [0.3]  # changes at 3 and 9 seconds
+    asked = 0
+    for second, selectivity in enumerate(found):
+        situation = Situation(1000.0 * second, statistics(selectivity, 0.02))
+        advisor, advice = advisor.advise(situation, "((a b) c)")
+        asked += advice.cue is not None
+    assert asked == 5
+    assert advisor.quota is not None
+    assert advisor.quota.horizon_s == 6
