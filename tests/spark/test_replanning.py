@@ -70,11 +70,14 @@ def run_rightly(
     query: str,
     rows: dict[str, list[pa.Table]],
     frames: SparkSession | None = None,
+    *,
+    follow: bool = False,
     **options: Any,
 ) -> list[dict[str, Any]]:
     """Read a second a batch to the end; the events, once the results are known to be right.
 
-    DuckDB has all rows at once. A Spark session reads the files as streaming DataFrames.
+    DuckDB has all rows at once. A Spark session reads the files as streaming DataFrames. A run
+    that follows its folders is stopped when it has read all.
     """
     for stream, tables in rows.items():
         (folder / stream).mkdir()
@@ -91,10 +94,14 @@ def run_rightly(
         sink=braid.sinks.parquet(folder / "out"),
         workers=2,
         groups=16,
-        available_now=True,
+        available_now=not follow,
+        follow=follow,
         **options,
     )
-    run.await_termination()
+    total = sum(table.num_rows for tables in rows.values() for table in tables)
+    while not run.await_termination(0.2):
+        if follow and run.progress.input_rows == total:
+            run.stop()
     paths = (folder / "out").glob("__batch=*/*.parquet")
     found = sum((counted(pq.ParquetFile(path).read()) for path in paths), Counter())
     whole = {name: pa.concat_tables(tables) for name, tables in rows.items()}
@@ -157,7 +164,7 @@ def test_a_plan_is_left_when_its_state_grows(
     assert "(a b)" not in ends[-1]["new"], "which is what had grown"
 
 
-@pytest.mark.parametrize("over", ["files", "streaming DataFrames"])
+@pytest.mark.parametrize("over", ["files", "followed files", "streaming DataFrames"])
 def test_the_rows_that_nobody_has_read_yet_are_known(
     spark: SparkSession, tmp_path: Path, over: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,14 +176,17 @@ def test_the_rows_that_nobody_has_read_yet_are_known(
         return decide(trigger, situation)
 
     monkeypatch.setattr(MemoryDriven, "decide", watched)
-    frames = None if over == "files" else spark
-    Switching(tmp_path).run(optimizer="exhaustive", trigger="memory", frames=frames)
-    if over == "files":
+    frames = spark if over == "streaming DataFrames" else None
+    follow = over == "followed files"
+    asked = {"optimizer": "exhaustive", "replan_when": "memory"}
+    Switching(tmp_path).run(**asked, frames=frames, follow=follow)
+    assert len(seen) > SECONDS / 2
+    if follow:
         left = [3 * RATE * (SECONDS - 1 - batch) for batch in range(SECONDS)][-len(seen) :]
         assert seen == pytest.approx(left, rel=0.1)
-        assert len(seen) > SECONDS / 2
     else:
-        # A second of the streams takes less than a second, and Spark's files are no rows.
+        # A second of the streams takes less than a second. Spark's files are no rows, and files
+        # that were there at the start do not say how fast others come.
         assert seen[-1] < 2 * 3 * RATE
 
 

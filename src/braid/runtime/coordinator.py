@@ -331,6 +331,10 @@ class Coordinator:
             batch.staged = self.sink.stage(batch.number)
             batch.late_staged = self.late.stage(batch.number) if self.late else None
             try:
+                if tries_left < _TRIES - 1:
+                    # Run again, the same job would take up what earlier rounds have shuffled,
+                    # and with it reports of files in the place that was staged for them then.
+                    batch.job = self._prepare_again(batch.job)
                 with unlogged():
                     batch.reports = self._run_job(batch)
                     self._keep_bad_rows(batch)
@@ -346,9 +350,6 @@ class Coordinator:
                         hint="nothing was lost: start again once the cause is gone",
                     ) from fault
                 self.journal.add(BatchRetried(batch.number, reason))
-                # Run again, the same job would take up what earlier rounds have shuffled, and
-                # with it reports of files in the place that was staged for them then.
-                batch.job = self._prepare_again(batch.job)
             else:
                 break
         reach("batch evaluated", batch.number)

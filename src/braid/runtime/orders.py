@@ -7,7 +7,7 @@ known. The file is of no use to anyone after the batch, and is not part of what 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from braid.join.chores import Chores
@@ -30,7 +30,8 @@ class Orders:
         """Let the workers know."""
         text = json.dumps(
             {
-                "commit": self.commit.to_json(),
+                # What groups have given so far is the driver's business, and long.
+                "commit": replace(self.commit, tallies=()).to_json(),
                 "chores": [each.to_json() for each in self.chores],
                 "closing_us": self.closing_us,
                 "results": str(self.results),

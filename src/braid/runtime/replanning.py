@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -81,20 +81,32 @@ class Party:
     observation: Observation
     advisor: Advisor
     cores: float = math.inf
+    most_s: float = math.inf  # of event time in a batch
     _busy_s: float = field(default=0.0, init=False)
     _passed_s: float = field(default=0.0, init=False)
+    _ratio: float = field(default=1.0, init=False)
 
     def learn(self, reports: Sequence[Report], passed_s: float) -> None:
-        """A batch by one plan, in which event time went on by so much; older ones fade."""
+        """A batch by the plan, in which event time went on by so much; older ones fade.
+
+        A jump of time, or a batch of late rows, says nothing of how busy the plan keeps workers.
+        """
+        if not 0 < passed_s <= self.most_s:
+            return
         busy_ms = sum(report.busy_ms for report in reports if report.worker in self.workers)
         self._busy_s = _KEPT * self._busy_s + busy_ms / 1000
         self._passed_s = _KEPT * self._passed_s + passed_s
 
+    def forget(self) -> None:
+        """Begin anew with another plan; the ratio holds until that one has been seen."""
+        self._busy_s = self._passed_s = 0.0
+
     def budget(self, foreseen: float) -> Budget:
         """What a plan may take, if the one that runs was foreseen to take so many cores."""
         seen = self._busy_s / self._passed_s if self._passed_s > 0 else 0.0
-        ratio = seen / foreseen if seen > 0 and foreseen > 0 else 1.0
-        return replace(self.advisor.budget, cpu=self.cores / ratio)
+        if seen > 0 and foreseen > 0:
+            self._ratio = seen / foreseen
+        return replace(self.advisor.budget, cpu=self.cores / self._ratio)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +128,7 @@ class Replanning:
     sampling: Sampling
     behind: Behind = field(default_factory=Behind)
     _newest_us: int | None = field(default=None, init=False)
+    _plan: tuple[Any, ...] = field(default=(), init=False)
     _searched_s: float = field(default=0.0, init=False)
 
     def learn(
@@ -124,6 +137,10 @@ class Replanning:
         """Let the parties learn from a batch; what all have measured has done so already."""
         passed_s = ((now.latest_us or 0) - (before.latest_us or 0)) / 1_000_000
         is_of_one_plan = before.latest_us is not None and before.change is None
+        if (plan.texts, plan.routes) != self._plan:
+            self._plan = plan.texts, plan.routes
+            for party in self.parties:
+                party.forget()
         for party in self.parties:
             if party.observation is not self.observation:
                 party.observation.after(plan, before, now, reports)
@@ -250,6 +267,8 @@ def replanning_of(
         )
     memory = math.inf if memory_bytes is None else memory_bytes
     costs = measure_costs(several_keys=len(plan.query.keys) > 1)
+    quota = Quota(first_ms=_FIRST_WINDOWS * span_ms)
+    most_s = _FIRST_WINDOWS * span_ms / 1000
     advisor = Advisor(
         trigger=chosen,
         window=windows_of(plan.query),
@@ -258,7 +277,7 @@ def replanning_of(
         model=costs,
         keys=keys_of(plan.query),
         hysteresis=Hysteresis(rest_ms=span_ms),
-        quota=Quota(first_ms=_FIRST_WINDOWS * span_ms),
+        quota=quota,
     )
     everyone = tuple(range(migration.workers))
     if len(everyone) > 1 and _is_joined_apart(plan.query) and migration.way != _TOGETHER:
@@ -266,16 +285,17 @@ def replanning_of(
             Party(
                 (worker,),
                 Observation(plan.query, frozenset({worker})),
-                advisor,
+                replace(advisor, quota=replace(quota, cores=min(1.0, cores / len(everyone)))),
                 cores / len(everyone),
+                most_s,
             )
             for worker in everyone
         ]
     else:
         budget = Budget(memory=memory * len(everyone))
-        quota = Quota(first_ms=_FIRST_WINDOWS * span_ms, cores=len(everyone))
+        quota = replace(quota, cores=min(len(everyone), cores))
         together = replace(advisor, budget=budget, quota=quota)
-        parties = [Party(everyone, observation, together, cores)]
+        parties = [Party(everyone, observation, together, cores, most_s)]
     sampling = Sampling(plan.query, union, every_us=_longest_us(plan.query))
     return Replanning(parties, observation, costs, sampling)
 

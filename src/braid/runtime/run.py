@@ -260,6 +260,7 @@ class FolderFeed:
         self._shelf, self._names = shelf, names
         self._read, self._coordinator, self._spark = read, coordinator, spark
         self._read_bytes = 0
+        self._look_at = 0.0
         coordinator.ask_for_unread(self._unread_rows)
         self._stopping = threading.Event()
         self._failure: Exception | None = None
@@ -301,20 +302,29 @@ class FolderFeed:
         """Show what need not wait for more rows, and look for files that have come."""
         self._coordinator.take_arrived(self._spark)
         self._coordinator.close_moments(self._spark)
+        self._look()
+        if self._shelf.is_empty():
+            self._stopping.wait(self._look_at - time.monotonic())
+
+    def _look(self) -> None:
+        """Put files that have come on the shelf; tell which half-written ones hold others up."""
         began = time.monotonic()
         awaited = self._shelf.restock(time.time())
         now = time.monotonic()
+        self._look_at = now + max(_LEAST_PAUSE_S, _LISTING_SHARE * (now - began))
         self._awaited = {each: self._awaited.get(each, now) for each in awaited}
         for (source, name), since in self._awaited.items():
             if now - since >= _AWAITED_S:
                 self._coordinator.journal.add(FileAwaited(source, name))
                 self._awaited[source, name] = math.inf  # told once
-        if self._shelf.is_empty():
-            self._stopping.wait(max(_LEAST_PAUSE_S, _LISTING_SHARE * (now - began)))
 
     def _unread_rows(self, read_rows: int) -> float | None:
-        """As many rows to a byte as there were so far."""
-        if not self._read_bytes:
+        """As many rows to a byte as there were so far.
+
+        Of a folder that is not followed, all files were there at the start: what is left can
+        only become less, and says nothing of how fast rows come.
+        """
+        if not self._read_bytes or not self._shelf.follows:
             return None
         left_bytes = self._shelf.listed_bytes - self._read_bytes
         return left_bytes * read_rows / self._read_bytes
@@ -323,6 +333,8 @@ class FolderFeed:
         self, ahead: ThreadPoolExecutor
     ) -> tuple[dict[str, list[str]], list[Future[Prepared]]] | None:
         """The next files, whose jobs Spark plans while it evaluates those before them."""
+        if self._shelf.follows and time.monotonic() >= self._look_at:
+            self._look()  # how many there are tells how far the query is behind
         if self._shelf.is_empty():
             return None
         taken = self._shelf.take()

@@ -20,7 +20,7 @@ from braid.optimize.timing import DataDriven, DataStatistics, Hysteresis, Measur
 from braid.runtime import replanning
 from braid.runtime.migration import Migration, Wish
 from braid.runtime.observation import Observation
-from braid.runtime.replanning import Replanning, gathered, replanning_of
+from braid.runtime.replanning import Party, Replanning, gathered, replanning_of
 from braid.runtime.union import StreamUnion
 
 STREAMS = ("a", "b", "c")
@@ -115,9 +115,43 @@ def test_plans_are_measured_against_cores_by_what_is_seen_of_the_one_that_runs()
         party.learn(reports, passed_s=1.5)  # type: ignore[arg-type]
     # Half a core is busy, where a fifth of one was foreseen.
     assert party.budget(foreseen=0.2).cpu == pytest.approx(2.0 / 2.5)
-    assert party.budget(foreseen=0.0).cpu == 2.0
+    assert party.budget(foreseen=0.0).cpu == pytest.approx(0.8), "as the last time"
     party.cores = math.inf
     assert party.budget(foreseen=0.2).cpu == math.inf
+
+
+def learned(party: Party, busy_ms: int, passed_s: float, *, times: int = 1) -> None:
+    for _ in range(times):
+        party.learn([SimpleNamespace(worker=0, busy_ms=busy_ms)], passed_s)  # type: ignore[list-item]
+
+
+def test_what_is_seen_of_one_plan_is_no_measure_of_the_next() -> None:
+    made = made_for(CHAIN, 1, "auto", None, cores=2.0)
+    (party,) = made.parties
+    learned(party, 4000, 1.0, times=20)
+    assert party.budget(foreseen=2.0).cpu == pytest.approx(1.0)
+    told = SimpleNamespace(latest_us=0, change=None)
+    first, other = (SimpleNamespace(texts=(text,), routes=()) for text in "ab")
+    for plan in (first, other):
+        made.learn(plan, told, told, [])  # type: ignore[arg-type]
+    assert party.budget(foreseen=0.75).cpu == pytest.approx(1.0), "the ratio is of both"
+    learned(party, 1500, 1.0)
+    assert party.budget(foreseen=0.75).cpu == pytest.approx(1.0)
+
+
+def test_a_jump_of_time_says_nothing_of_how_busy_workers_are() -> None:
+    (party,) = made_for(CHAIN, 1, "auto", None, cores=2.0).parties
+    learned(party, 1000, 1.0, times=3)
+    for passed_s in (3e7, 0.0, -1.0):
+        learned(party, 1000, passed_s)
+        assert party.budget(foreseen=0.5).cpu == pytest.approx(1.0), passed_s
+
+
+def test_a_change_may_take_a_part_of_the_cores_that_may_be_busy() -> None:
+    for where, cores, each in ((CHAIN, 2.0, 2.0), (CHAIN, math.inf, 4.0), (ONE_KEY, 2.0, 0.5)):
+        for party in made_for(where, 4, "auto", None, cores=cores).parties:
+            assert party.advisor.quota is not None
+            assert party.advisor.quota.cores == each
 
 
 FEW_AND_MANY = {("a", "b"): Measure.exact(0.001), ("b", "c"): Measure.exact(0.5)}

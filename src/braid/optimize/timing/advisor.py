@@ -186,7 +186,7 @@ class Advisor:
         return (log if found is None else log.remember(situation.data, found)), found
 
     def _found(self, graph: JoinGraph, current: Plan) -> Plan | None:
-        """A plan within the budgets; if CPU has none, one that saves as much as can be.
+        """A plan within the budgets; if no CPU will do, or any, one with little of it.
 
         An optimizer takes the first plan that will do. So each one that is found is the measure
         for the next, until none saves enough any more.
@@ -199,14 +199,16 @@ class Advisor:
             model=self.model,
         )
         if self.budget.cpu < math.inf:
-            return find(cpu=self.budget.cpu)
-        best = current if current.qualified else find()
+            within = find(cpu=self.budget.cpu)
+            if within is not None:
+                return within
+        best = current if current.memory <= self.budget.memory else find()
         while best is not None and best.cpu > 0:
             found = find(cpu=(1 - self.hysteresis.gain) * best.cpu)
             if found is None or not found.qualified:
                 break
             best = found
-        return best
+        return None if best is None else self._priced(graph, best.tree, best.orders)
 
     def _priced(self, graph: JoinGraph, tree: str, orders: str) -> Plan:
         return cost_of(

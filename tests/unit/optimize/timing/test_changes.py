@@ -10,6 +10,7 @@ import pytest
 from braid import BraidError
 from braid.optimize.plan import Budget, Plan
 from braid.optimize.timing import (
+    OPTIMIZERS,
     Advisor,
     DataDriven,
     DataStatistics,
@@ -157,6 +158,24 @@ def test_if_nothing_fits_an_exhaustive_advisor_says_so() -> None:
     _, advice = now.advise(Situation(1, statistics(0.5, 0.02)), "(a b c)")
     assert advice.plan is None
     assert advice.decision.reason == "no plan keeps both budgets"
+
+
+@pytest.mark.parametrize("optimizer", list(OPTIMIZERS))
+def test_if_no_plan_has_cpu_enough_the_one_with_little_of_it_is_still_better(
+    optimizer: str,
+) -> None:
+    known = statistics(0.5, 0.02)
+    cheap, dear = (advisor().price(known, tree).cpu for tree in ("(a (b c))", "((a b) c)"))
+    assert cheap < 0.8 * dear
+    now = replace(advisor(cpu=cheap / 2), optimizer=optimizer)
+    now, _ = now.advise(Situation(0, known), "((a b) c)")
+    now, advice = now.advise(Situation(1, known), "((a b) c)")
+    assert advice.plan is not None
+    assert advice.plan.cpu <= cheap
+    assert not advice.plan.qualified
+    now, _ = now.advise(Situation(2, known), advice.plan.tree, advice.plan.orders)
+    _, again = now.advise(Situation(3, known), advice.plan.tree, advice.plan.orders)
+    assert again.plan is None, "there is none to prefer to it"
 
 
 def test_load_alone_does_not_move_a_data_driven_advisor() -> None:
