@@ -40,8 +40,8 @@ MJOIN, BINARY, HYBRID = "mjoin", "binary tree", "hybrid tree"
 class PlanSet:
     """How a set of Table 8.1 is run, and what the dissertation says of it.
 
-    `factor` is how many times the rows are, `matches` the part of the matches that rows of b and
-    c find in one another. The `budget` is a multiple of the mjoin's state.
+    `factor` is how many times the rows are, `matches` the part of their matches that rows of b
+    and c find in one another. The `budget` is a multiple of the mjoin's state.
     """
 
     number: int

@@ -89,7 +89,7 @@ class Party:
     def learn(self, reports: Sequence[Report], passed_s: float) -> None:
         """A batch by the plan, in which event time went on by so much; older ones fade.
 
-        A jump of time, or a batch of late rows, says nothing of how busy the plan keeps workers.
+        A jump of time, or a batch of late rows, does not tell how busy workers are by the plan.
         """
         if not 0 < passed_s <= self.most_s:
             return

@@ -307,7 +307,7 @@ class FolderFeed:
             self._stopping.wait(self._look_at - time.monotonic())
 
     def _look(self) -> None:
-        """Put files that have come on the shelf; tell which half-written ones hold others up."""
+        """Put files that have come on the shelf; tell which half-written ones are awaited."""
         began = time.monotonic()
         awaited = self._shelf.restock(time.time())
         now = time.monotonic()
