@@ -490,6 +490,8 @@ class ContinuousQuery(Shown):
     def _start(self, setup: _Setup, checkpoint: Checkpoint) -> Run:
         migration, workers = setup.migration, setup.migration.workers
         last = checkpoint.last_commit()
+        if self.frames:
+            checkpoint.check_offsets(last)
         resumed, plan = migration.resume(settled(last)), migration.plan
         commit = reshared(resumed, [state.space for state in plan.rounds.states], workers)
         names = NameList.open(checkpoint.names, commit.position) if self.readers else None
@@ -567,9 +569,9 @@ class ContinuousQuery(Shown):
             if setup.keeps_bad:
                 forbid_sharing(self.spark)
             return FolderFeed(shelf, names, read, coordinator, self.spark, setup.interval_s)
-        offsets = coordinator.checkpoint.folder / "spark"
         writer = union.together(self.frames).writeStream.queryName(coordinator.name)
-        writer = writer.option("checkpointLocation", str(offsets))
+        # Our folder is a local one, whatever Spark's default file system is.
+        writer = writer.option("checkpointLocation", f"file://{coordinator.checkpoint.spark}")
         if setup.available_now:
             writer = writer.trigger(availableNow=True)
         elif setup.interval_s:

@@ -147,6 +147,39 @@ class Checkpoint:
         """The list of files read."""
         return self.folder / "read.jsonl"
 
+    @property
+    def spark(self) -> Path:
+        """The folder of Spark's own part."""
+        return self.folder / "spark"
+
+    def offsets_checksum(self, batch: int) -> str | None:
+        """A checksum of the offsets that Spark has for a batch; None if it has no such batch."""
+        try:
+            return checksum((self.spark / "offsets" / str(batch)).read_bytes())
+        except FileNotFoundError:
+            return None
+
+    def check_offsets(self, commit: Commit) -> None:
+        """Demand that Spark goes on behind the last batch that it brought.
+
+        If its part were older, it would give other rows the numbers of committed batches; and
+        those count as batches that come again after a crash.
+        """
+        batch = commit.source_batch
+        if batch == BEFORE_FIRST:
+            return
+        found = self.offsets_checksum(batch)
+        if found is None:
+            finding = f"does not have batch {batch}, which the checkpoint has committed"
+        elif found != (commit.source_checksum or found):
+            finding = f"has another batch {batch} than the checkpoint has committed"
+        else:
+            return
+        raise CheckpointError(
+            f"Spark's part of the checkpoint, {self.spark}, {finding}",
+            hint="restore the whole checkpoint folder from one copy",
+        )
+
     def is_published(self, batch: int) -> bool:
         """Whether the sink has taken a batch's results."""
         path = self.folder / _PUBLISHED
