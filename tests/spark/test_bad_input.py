@@ -232,7 +232,7 @@ def test_a_checkpoint_in_use_is_left_alone_until_it_is_free(
 def test_a_folder_that_is_no_checkpoint_is_left_alone(
     finished: Place, braid: Callable[..., Told]
 ) -> None:
-    told = braid(*finished.command(checkpoint=finished.out))
+    told = braid(*finished.command(checkpoint=finished.out, out=finished.folder / "new"))
     assert_refused(told, finished.out, "not a Braid checkpoint", "new folder")
 
 
@@ -269,7 +269,19 @@ def test_the_results_of_another_checkpoint_are_left_alone(
 def test_results_and_late_rows_in_one_folder_are_refused(
     place: Place, braid: Callable[..., Told]
 ) -> None:
-    assert_refused(braid(*place.command(), "--late", place.out), place.out, "late rows")
+    (place.folder / "link").symlink_to(place.out)
+    for late in (place.out, place.out / ".." / place.out.name, place.folder / "link"):
+        assert_refused(braid(*place.command(), "--late", late), late, "late rows")
+        assert not place.checkpoint.exists()
+
+
+def test_nothing_but_its_own_lies_in_the_checkpoint(
+    place: Place, braid: Callable[..., Told]
+) -> None:
+    for option in ("--out", "--late"):
+        told = braid(*place.command(), option, place.checkpoint / "x")
+        assert_refused(told, "lies in the checkpoint", place.checkpoint / "x")
+    assert not place.checkpoint.exists()
 
 
 @pytest.mark.parametrize("what", ["out", "checkpoint"])

@@ -35,13 +35,14 @@ from braid.runtime.bad_rows import FAIL, forbid_sharing, keeps_bad_rows, unshare
 from braid.runtime.bad_rows import FOLDER as BAD_ROWS
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.event_time import SourceTime, source_times
-from braid.runtime.files import FORMATS, FileStream, FolderReader
+from braid.runtime.files import FileStream, FolderReader
 from braid.runtime.idleness import Idleness
 from braid.runtime.memory_tier import reclaim_memory, release_memory
 from braid.runtime.migration import Migration, parse_wish
 from braid.runtime.observation import Observation
 from braid.runtime.pacing import Pacing
 from braid.runtime.pinning import drop_anchor
+from braid.runtime.places import check_apart, check_input, places_of
 from braid.runtime.relocation import Relocation
 from braid.runtime.replanning import OFF, Replanning, replanning_of
 from braid.runtime.run import FolderFeed, Run, SparkFeed
@@ -388,7 +389,9 @@ class ContinuousQuery(Shown):
         if journal_file is not None:
             require_folder(journal_file)
         _check_columns(laid, sink, kept_late)
-        self._check_input(folder, sink, kept_late, journal_file)
+        places = places_of(folder, sink, kept_late, journal_file)
+        check_input(places, {name: each.stream for name, each in self.readers.items()})
+        check_apart(places)
         first = _first_commit(laid, workers, shares)
         opened = Checkpoint.open(folder, self._identity(laid), first)
         try:
@@ -414,37 +417,6 @@ class ContinuousQuery(Shown):
         except BaseException:
             opened.close()
             raise
-
-    def _check_input(
-        self, checkpoint: Path, sink: Sink, late: ParquetSink | None, events: Path | None
-    ) -> None:
-        """Refuse to write where the input is read: a later run would read its own files.
-
-        An input inside the output is no harm. One inside the checkpoint is, for files there
-        that no commit names are removed.
-        """
-        places = {"checkpoint": checkpoint}
-        if isinstance(sink, ParquetSink):
-            places["output"] = sink.folder
-        if late is not None:
-            places["folder for late rows"] = late.folder
-        if events is not None and events.suffix.lower() in FORMATS:
-            places["events file"] = events
-        for name, reader in self.readers.items():
-            stream = reader.stream
-            for what, place in places.items():
-                if stream.would_list(place):
-                    raise BraidError(
-                        f"the {what} {place} lies in {stream.folder}, which stream {name!r} "
-                        "reads: it would be read as input",
-                        hint=f"give a place for the {what} outside of all streams' folders",
-                    )
-            if stream.folder.resolve().is_relative_to(checkpoint.resolve()):
-                raise BraidError(
-                    f"stream {name!r} reads {stream.folder}, which lies in the checkpoint "
-                    f"{checkpoint}: files there may be removed",
-                    hint="give a folder for the checkpoint that has nothing else in it",
-                )
 
     def _identity(self, plan: JoinPlan) -> Identity:
         columns = dict.fromkeys(
@@ -495,7 +467,6 @@ class ContinuousQuery(Shown):
         resumed, plan = migration.resume(settled(last)), migration.plan
         commit = reshared(resumed, [state.space for state in plan.rounds.states], workers)
         names = NameList.open(checkpoint.names, commit.position) if self.readers else None
-        _check_apart(setup.sink, setup.late)
         setup.sink.open(checkpoint.folder, checkpoint.id, last.batch, last.staged)
         if setup.late is not None:
             setup.late.open(checkpoint.folder, checkpoint.id, last.batch, last.late_staged)
@@ -643,14 +614,6 @@ class _Setup:
     follow: bool
     interval_s: float
     name: str
-
-
-def _check_apart(sink: Sink, late: ParquetSink | None) -> None:
-    if late and isinstance(sink, ParquetSink) and late.folder == sink.folder:
-        raise BraidError(
-            f"results and late rows cannot share the folder {late.folder}",
-            hint="give late rows a folder of their own",
-        )
 
 
 def _check_columns(plan: JoinPlan, sink: Sink, late: ParquetSink | None) -> None:
