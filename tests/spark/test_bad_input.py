@@ -500,3 +500,14 @@ def test_an_older_checkpoint_beside_newer_output_is_refused_and_nothing_is_lost(
         shutil.rmtree(place.out / f"__batch={batch}")
     assert braid(*place.command()).code == 0
     assert place.results() == expected(place, files=6)
+
+
+def test_an_output_older_than_the_checkpoint_is_told(
+    braid: Callable[..., Told], place: Place
+) -> None:
+    assert braid(*place.command()).code == 0
+    shutil.rmtree(place.out / f"__batch={place.batches()[-1]}")
+    told = braid(*place.command())
+    assert told.code == 0, told
+    assert f"ends with batch {place.batches()[-1]}, and batch" in told.err
+    assert "lost, as in an older copy" in told.err

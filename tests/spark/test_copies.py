@@ -1,16 +1,18 @@
-"""Parts of what a run has left are lost, or restored from older copies: nothing is lost unsaid."""
+"""Parts of what a run has left are gone, or older copies: no result is lost unsaid."""
 
 from __future__ import annotations
 
+import datetime as dt
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import braid
-from braid.model.errors import CheckpointError
+from braid.model.errors import BraidError, CheckpointError
+from braid.runtime.coordinator import Coordinator
 from tests.oracle.values import EPOCH, TIME
 from tests.spark.folders import date, stream_of
 
@@ -25,31 +27,34 @@ PAIRS = "SELECT a.k FROM a [RANGE 1 HOUR], b [RANGE 1 HOUR] WHERE a.k = b.k"
 
 
 class Pairs:
-    """A query in whose file n of either stream there is a row n, so that n is a result."""
+    """Two streams with a row n each in file n, n seconds before the first, so n is a result."""
 
-    def __init__(self, folder: Path, spark: SparkSession) -> None:
+    def __init__(self, folder: Path, spark: SparkSession | None = None) -> None:
         self.folder, self.spark = folder, spark
         self.checkpoint, self.out = folder / "checkpoint", folder / "out"
+        self.lateness = "1 hour"
 
-    def run(self, *numbers: int) -> braid.Run:
+    def run(self, *numbers: int, **options: Any) -> braid.Run:
         """Add files with these numbers, and read what has not been read."""
         for number in numbers:
             for name in "ab":
                 (self.folder / name).mkdir(exist_ok=True)
                 path = self.folder / name / f"{number}.parquet"
-                pq.write_table(pa.table({"k": [number], "ts": pa.array([EPOCH], TIME)}), path)
+                times = pa.array([EPOCH - dt.timedelta(seconds=number)], TIME)
+                pq.write_table(pa.table({"k": [number], "ts": times}), path)
                 date(path, number)
         streams = {
             name: stream_of(self.folder / name, self.spark, "k bigint, ts timestamp")
             for name in "ab"
         }
-        query = braid.query(PAIRS, streams, event_time="ts")
+        query = braid.query(PAIRS, streams, event_time="ts", lateness=self.lateness)
         run = query.start(
             checkpoint=self.checkpoint,
             sink=braid.sinks.parquet(self.out),
             workers=1,
             groups=2,
             available_now=True,
+            **options,
         )
         run.await_termination()
         return run
@@ -100,3 +105,73 @@ def test_spark_cannot_give_other_rows_the_number_of_a_committed_batch(
     shutil.copytree(whole, sparks_part)
     pairs.run()
     assert pairs.results() == [0, 1, 2]
+
+
+def gaps(run: braid.Run) -> list[tuple[int, int | None]]:
+    return [(e["batch"], e["newest"]) for e in run.events() if e["event"] == "gap"]
+
+
+def test_results_that_are_not_where_they_were_shown_are_missed(spark, tmp_path):
+    pairs = Pairs(tmp_path)
+    assert gaps(pairs.run(0)) == gaps(pairs.run(1)) == []
+    older = shutil.copytree(pairs.out, tmp_path / "older")
+    pairs.run(2)
+    pairs.out.rename(tmp_path / "out.bak")
+    with pytest.raises(BraidError, match="is gone") as refused:
+        pairs.run(3)
+    assert str(pairs.out) in refused.value.message
+    assert "restore it" in str(refused.value.hint)
+    assert not pairs.out.exists()
+    older.rename(pairs.out)
+    assert gaps(pairs.run()) == [(2, 1)], "an older copy is told of"
+    shutil.copytree(tmp_path / "out.bak" / "__batch=2", pairs.out / "__batch=2")
+    assert gaps(pairs.run()) == []
+    assert pairs.results() == [0, 1, 2, 3]
+
+
+def test_results_of_another_branch_of_history_are_refused(spark, tmp_path):
+    pairs = Pairs(tmp_path)
+    pairs.run(0)
+    older = shutil.copytree(pairs.checkpoint, tmp_path / "older")
+    pairs.run(1)
+    newer = shutil.copytree(pairs.out, tmp_path / "newer")
+    replaced(pairs.checkpoint, older)
+    shutil.rmtree(pairs.out / "__batch=1")
+    pairs.run()
+    replaced(pairs.out, newer)
+    with pytest.raises(BraidError, match="other results") as refused:
+        pairs.run(2)
+    assert str(pairs.out / "__batch=1") in refused.value.message
+    assert pairs.results() == [0, 1]
+
+
+def test_a_copy_of_the_output_without_its_marker_goes_on(spark, tmp_path):
+    pairs = Pairs(tmp_path)
+    pairs.run(0)
+    pairs.out.rename(tmp_path / "old")
+    for batch in (tmp_path / "old").glob("*=*"):  # as `cp -r old/* out` does
+        shutil.copytree(batch, pairs.out / batch.name)
+    assert gaps(pairs.run(1)) == []
+    assert pairs.results() == [0, 1]
+
+
+def test_late_rows_that_are_yet_to_be_shown_are_not_left_behind(spark, tmp_path, monkeypatch):
+    pairs, late = Pairs(tmp_path), tmp_path / "late"
+    pairs.lateness = "0 seconds"
+    pairs.run(0, late=late)
+
+    def die(*_: object) -> None:
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Coordinator, "_publish", die)
+        with pytest.raises(RuntimeError, match="killed"):
+            pairs.run(1, late=late)
+    with pytest.raises(BraidError, match="late rows that are yet to be shown") as refused:
+        pairs.run(2)
+    assert f"--late {late}" in str(refused.value.hint)
+    assert not list(late.glob("__batch=1"))
+    pairs.run(late=late)
+    pairs.run()
+    kept = [pq.ParquetFile(path).read()["k"][0].as_py() for path in late.glob("*/*/*.parquet")]
+    assert sorted(kept) == [1, 1, 2, 2]

@@ -174,8 +174,8 @@ class Coordinator:
         last = self.commit.source_batch
         if not last <= number <= last + 1:
             raise BraidError(
-                f"batch {number} came after batch {last}: the checkpoint's own part and Spark's "
-                "part do not belong together",
+                f"batch {number} came after batch {last}: the checkpoint's own part and "
+                "Spark's part do not belong together",
                 hint="restore the whole checkpoint folder from one copy",
             )
         if number > last:

@@ -8,6 +8,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -49,7 +50,7 @@ from braid.runtime.run import FolderFeed, Run, SparkFeed
 from braid.runtime.session import described, session
 from braid.runtime.shelf import Shelf
 from braid.runtime.shipping import Shipment
-from braid.runtime.sinks import MemorySink, ParquetSink, Sink, check_sink
+from braid.runtime.sinks import LastBatch, MemorySink, ParquetSink, Sink, check_sink
 from braid.runtime.split import Splits
 from braid.runtime.typing import SparkTyping
 from braid.runtime.union import StreamUnion
@@ -62,7 +63,6 @@ from braid.state.resharing import reshared
 if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Sequence
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -467,13 +467,25 @@ class ContinuousQuery(Shown):
         resumed, plan = migration.resume(settled(last)), migration.plan
         commit = reshared(resumed, [state.space for state in plan.rounds.states], workers)
         names = NameList.open(checkpoint.names, commit.position) if self.readers else None
-        setup.sink.open(checkpoint.folder, checkpoint.id, last.batch, last.staged)
-        if setup.late is not None:
-            setup.late.open(checkpoint.folder, checkpoint.id, last.batch, last.late_staged)
+        is_published = checkpoint.is_published(last.batch)
+        if setup.late is None and not is_published:
+            _refuse_to_leave_late_rows(last)
         bad = None
-        if setup.keeps_bad or last.bad_parts:  # which may be yet to be published
+        if setup.keeps_bad or (last.bad_parts and not is_published):
             bad = ParquetSink(checkpoint.folder / BAD_ROWS)
-            bad.open(checkpoint.folder, checkpoint.id, last.batch, last.bad_staged)
+        gaps = [
+            sink.open(
+                checkpoint.folder,
+                checkpoint.id,
+                LastBatch(last.batch, staged, parts, is_published),
+            )
+            for sink, staged, parts in (
+                (setup.sink, last.staged, last.parts),
+                (setup.late, last.late_staged, last.late_parts),
+                (bad, last.bad_staged, last.bad_parts),
+            )
+            if sink is not None
+        ]
         if isinstance(setup.sink, MemorySink):
             setup.sink.schema = plan.result_schema
         journal = Journal(setup.events)
@@ -525,6 +537,8 @@ class ContinuousQuery(Shown):
 
         run = Run(journal, close, adaptation.ask_for_cleanup, migration.change_to)
         _announce(coordinator, last)
+        for gap in filter(None, gaps):
+            journal.add(gap)
         coordinator.publish_last(self.spark)
         checkpoint.sweep(commit)  # a batch that failed for a full disk must not fill it further
         return run.follow(self._feed(coordinator, names, setup))
@@ -614,6 +628,17 @@ class _Setup:
     follow: bool
     interval_s: float
     name: str
+
+
+def _refuse_to_leave_late_rows(last: Commit) -> None:
+    """Refuse to go on without the folder for late rows, if some are yet to be shown there."""
+    if last.late_parts:
+        folder = Path(last.late_staged).parent.parent
+        raise BraidError(
+            f"batch {last.batch} was committed with late rows that are yet to be shown in "
+            f"{folder}",
+            hint=f"start with --late {folder} once more, or with its new place if it has moved",
+        )
 
 
 def _check_columns(plan: JoinPlan, sink: Sink, late: ParquetSink | None) -> None:

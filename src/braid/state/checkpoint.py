@@ -153,7 +153,7 @@ class Checkpoint:
         return self.folder / "spark"
 
     def offsets_checksum(self, batch: int) -> str | None:
-        """A checksum of the offsets that Spark has for a batch; None if it has no such batch."""
+        """A checksum of the offsets that Spark has for a batch; None if it has none."""
         try:
             return checksum((self.spark / "offsets" / str(batch)).read_bytes())
         except FileNotFoundError:
@@ -235,8 +235,12 @@ def read_sealed(path: Path) -> dict[str, Any]:
 
 def write_sealed(path: Path, body: dict[str, Any]) -> None:
     """Write a JSON object with its checksum, durably."""
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    write_whole(path, _seal(text.encode()), durable=True)
+    write_whole(path, sealed(body), durable=True)
+
+
+def sealed(body: dict[str, Any]) -> bytes:
+    """A JSON object with its checksum, as one line."""
+    return _seal(json.dumps(body, sort_keys=True, separators=(",", ":")).encode())
 
 
 def _seal(body: bytes) -> bytes:
