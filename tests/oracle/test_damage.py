@@ -28,7 +28,7 @@ from braid.runtime.migration import Migration
 from braid.runtime.observation import Observation
 from braid.runtime.pacing import Pacing
 from braid.runtime.relocation import Relocation
-from braid.runtime.sinks import ParquetSink
+from braid.runtime.sinks import LastBatch, ParquetSink
 from braid.state import store as store_module
 from braid.state.checkpoint import Checkpoint, Identity, read_sealed
 from braid.state.commit import Commit
@@ -66,7 +66,8 @@ def stopped() -> Iterator[Path]:
         for number in range(BATCHES):
             engine.batch(arriving(number))
         sink = ParquetSink(folder / "out")
-        sink.open(engine.checkpoint.folder, engine.checkpoint.id, engine.commit.batch, "")
+        last = LastBatch(engine.commit.batch)
+        sink.open(engine.checkpoint.folder, engine.checkpoint.id, last)
         staged = sink.stage(engine.commit.batch)
         shutil.copytree(folder / "results" / str(engine.commit.batch), staged)
         position = NameList.open(engine.checkpoint.names, None).append({"a": ["0.csv"]})
@@ -85,7 +86,9 @@ def start(folder: Path) -> None:
         commit = checkpoint.last_commit()
         NameList.open(checkpoint.names, commit.position)
         sink = ParquetSink(folder / "out")
-        sink.open(checkpoint.folder, checkpoint.id, commit.batch, commit.staged)
+        is_published = checkpoint.is_published(commit.batch)
+        last = LastBatch(commit.batch, commit.staged, commit.parts, is_published)
+        sink.open(checkpoint.folder, checkpoint.id, last)
         Coordinator(
             checkpoint=checkpoint,
             commit=commit,
@@ -170,14 +173,21 @@ def test_a_missing_file_is_found_before_any_result_shows(stopped: Path, kind: st
         assert_refused(folder, path.parent if kind == "the commit record" else path)
 
 
-def test_a_missing_marker_of_the_output_is_found_beside_the_batches_it_marked(
+def test_a_missing_marker_of_the_output_is_written_again_beside_the_last_batch(
     stopped: Path,
 ) -> None:
     with copied(stopped) as folder:
         start(folder)
-        (folder / "out" / ".braid.json").unlink()
-        with pytest.raises(BraidError, match="already holds batches"):
+        marker = folder / "out" / ".braid.json"
+        before = marker.read_bytes()
+        marker.unlink()
+        start(folder)
+        assert marker.read_bytes() == before
+        marker.unlink()
+        (folder / "out" / f"__batch={BATCHES - 1}").rename(folder / "out" / "__batch=0")
+        with pytest.raises(BraidError, match="already holds batches") as refused:
             start(folder)
+        assert ".braid.json was lost" in str(refused.value.hint)
 
 
 def test_an_empty_log_file_is_found_before_any_result_shows(stopped: Path) -> None:

@@ -232,7 +232,7 @@ def test_a_checkpoint_in_use_is_left_alone_until_it_is_free(
 def test_a_folder_that_is_no_checkpoint_is_left_alone(
     finished: Place, braid: Callable[..., Told]
 ) -> None:
-    told = braid(*finished.command(checkpoint=finished.out))
+    told = braid(*finished.command(checkpoint=finished.out, out=finished.folder / "new"))
     assert_refused(told, finished.out, "not a Braid checkpoint", "new folder")
 
 
@@ -269,7 +269,19 @@ def test_the_results_of_another_checkpoint_are_left_alone(
 def test_results_and_late_rows_in_one_folder_are_refused(
     place: Place, braid: Callable[..., Told]
 ) -> None:
-    assert_refused(braid(*place.command(), "--late", place.out), place.out, "late rows")
+    (place.folder / "link").symlink_to(place.out)
+    for late in (place.out, place.out / ".." / place.out.name, place.folder / "link"):
+        assert_refused(braid(*place.command(), "--late", late), late, "late rows")
+        assert not place.checkpoint.exists()
+
+
+def test_nothing_but_its_own_lies_in_the_checkpoint(
+    place: Place, braid: Callable[..., Told]
+) -> None:
+    for option in ("--out", "--late"):
+        told = braid(*place.command(), option, place.checkpoint / "x")
+        assert_refused(told, "lies in the checkpoint", place.checkpoint / "x")
+    assert not place.checkpoint.exists()
 
 
 @pytest.mark.parametrize("what", ["out", "checkpoint"])
@@ -488,3 +500,14 @@ def test_an_older_checkpoint_beside_newer_output_is_refused_and_nothing_is_lost(
         shutil.rmtree(place.out / f"__batch={batch}")
     assert braid(*place.command()).code == 0
     assert place.results() == expected(place, files=6)
+
+
+def test_an_output_older_than_the_checkpoint_is_told(
+    braid: Callable[..., Told], place: Place
+) -> None:
+    assert braid(*place.command()).code == 0
+    shutil.rmtree(place.out / f"__batch={place.batches()[-1]}")
+    told = braid(*place.command())
+    assert told.code == 0, told
+    assert f"ends with batch {place.batches()[-1]}, and batch" in told.err
+    assert "lost, as in an older copy" in told.err

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import braid
+from braid.state.checkpoint import write_sealed
 from tests.spark.kill_workloads import LATENESS_S, STREAMS, Input
 from tests.spark.old_checkpoints import (
     BATCHES,
@@ -41,14 +42,31 @@ class StoredInput(Input):
         return pq.read_table(self.folder / stream / f"{number:04}.parquet")
 
 
-@pytest.mark.parametrize("name", CASES)
+def unpublish(folder: Path) -> None:
+    """Undo the publishing of the last batch, as if the run had been killed before it."""
+    record = record_in(folder / "checkpoint")
+    number = record["batch"]
+    for name, staged in (("out", record["staged"]), ("late", record["late_staged"])):
+        staging = folder / name / ".staging"
+        staging.mkdir(exist_ok=True)
+        (folder / name / f"batch={number}").rename(staging / Path(staged).name)
+    write_sealed(folder / "checkpoint" / "published.json", {"batch": number - 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "is_published"), [*((name, True) for name in CASES), ("changing", False)]
+)
 @pytest.mark.parametrize("made_by", FORMATS)
-def test_a_run_goes_on_where_an_older_version_was_killed(spark, tmp_path, made_by, name):
+def test_a_run_goes_on_where_an_older_version_was_killed(
+    spark, tmp_path, made_by, name, is_published
+):
     stored, streams = FOLDER / made_by / name, FOLDER / made_by / "streams"
     for kept in KEPT:
         shutil.copytree(stored / kept, tmp_path / kept)
     record = record_in(tmp_path / "checkpoint")
     assert CASES[name].is_reached(record), "or there is nothing to go on with"
+    if not is_published:
+        unpublish(tmp_path)
     before = published(tmp_path / "out")
     query = braid.query(
         WORKLOAD.query,
@@ -67,6 +85,7 @@ def test_a_run_goes_on_where_an_older_version_was_killed(spark, tmp_path, made_b
     )
     run.await_termination()
     assert run.progress.batches > 0, "nothing was done"
+    assert "gap" not in [event["event"] for event in run.events()]
     given = StoredInput(SEED, BATCHES, ROWS, streams)
     after = published(tmp_path / "out")
     assert not before - after, "results that had been shown are gone"

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from braid.cli.news import bytes_text, sentence_of
-from braid.events import BatchDone, CleanedUp, Event, Recovered
+from braid.events import BatchDone, CleanedUp, Event, GapFound, Recovered
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -48,6 +48,8 @@ class RunView:
         for record in run.events():
             if record["event"] == Recovered.name:  # before anyone could listen
                 self._say(f"continues after batch {record['batch']}")
+            if record["event"] == GapFound.name:
+                self._say(record["reason"])
         run.listen(self._on_event)
 
     def __enter__(self) -> RunView:

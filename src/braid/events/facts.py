@@ -50,6 +50,21 @@ class Recovered:
 
 
 @dataclass(frozen=True, slots=True)
+class GapFound:
+    """A folder of results, or of late or bad rows, lacks the last batch that was shown there.
+
+    Batches may be moved away by those who use them; or the folder is an older copy, and results
+    are lost. `newest` is the last batch that it has, if it has one.
+    """
+
+    name: ClassVar = "gap"
+    batch: int
+    folder: str
+    newest: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerShare:
     """One worker's part of a batch."""
 
@@ -320,6 +335,7 @@ class Finished:
 Event = (
     Started
     | Recovered
+    | GapFound
     | BatchDone
     | BatchRetried
     | FileAwaited

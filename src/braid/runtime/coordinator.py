@@ -168,15 +168,17 @@ class Coordinator:
     def on_source_batch(self, rows: DataFrame, number: int) -> None:
         """Take a batch that Spark brings through all steps.
 
-        Spark may bring one again that was committed before a crash.
+        Spark may bring the last one again, if it was committed before a crash; its rows are the
+        same, for the checkpoint knows its offsets.
         """
-        if number > self.commit.source_batch + 1:
+        last = self.commit.source_batch
+        if not last <= number <= last + 1:
             raise BraidError(
-                f"batch {number} came after batch {self.commit.source_batch}: the checkpoint's "
-                "own part and Spark's part do not belong together",
+                f"batch {number} came after batch {last}: the checkpoint's own part and "
+                "Spark's part do not belong together",
                 hint="restore the whole checkpoint folder from one copy",
             )
-        if number > self.commit.source_batch:
+        if number > last:
             self._make_room(rows.sparkSession)
             self.fill_at_once(rows.sparkSession)
             read = partial(self.splits.union.gathered, rows)
@@ -401,6 +403,9 @@ class Coordinator:
             source_batch=batch.source_batch,
             clock_us=batch.clock_us,
         )
+        if batch.source_batch > self.commit.source_batch:
+            offsets = self.checkpoint.offsets_checksum(batch.source_batch)
+            commit = replace(commit, source_checksum=offsets or "")
         commit = self.adaptation.count(commit, batch.reports)
         self.checkpoint.write(commit)
         self.commit = commit

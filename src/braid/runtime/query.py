@@ -8,6 +8,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -35,20 +36,21 @@ from braid.runtime.bad_rows import FAIL, forbid_sharing, keeps_bad_rows, unshare
 from braid.runtime.bad_rows import FOLDER as BAD_ROWS
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.event_time import SourceTime, source_times
-from braid.runtime.files import FORMATS, FileStream, FolderReader
+from braid.runtime.files import FileStream, FolderReader
 from braid.runtime.idleness import Idleness
 from braid.runtime.memory_tier import reclaim_memory, release_memory
 from braid.runtime.migration import Migration, parse_wish
 from braid.runtime.observation import Observation
 from braid.runtime.pacing import Pacing
 from braid.runtime.pinning import drop_anchor
+from braid.runtime.places import check_apart, check_input, places_of
 from braid.runtime.relocation import Relocation
 from braid.runtime.replanning import OFF, Replanning, replanning_of
 from braid.runtime.run import FolderFeed, Run, SparkFeed
 from braid.runtime.session import described, session
 from braid.runtime.shelf import Shelf
 from braid.runtime.shipping import Shipment
-from braid.runtime.sinks import MemorySink, ParquetSink, Sink, check_sink
+from braid.runtime.sinks import LastBatch, MemorySink, ParquetSink, Sink, check_sink
 from braid.runtime.split import Splits
 from braid.runtime.typing import SparkTyping
 from braid.runtime.union import StreamUnion
@@ -61,7 +63,6 @@ from braid.state.resharing import reshared
 if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Sequence
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -388,7 +389,9 @@ class ContinuousQuery(Shown):
         if journal_file is not None:
             require_folder(journal_file)
         _check_columns(laid, sink, kept_late)
-        self._check_input(folder, sink, kept_late, journal_file)
+        places = places_of(folder, sink, kept_late, journal_file)
+        check_input(places, {name: each.stream for name, each in self.readers.items()})
+        check_apart(places)
         first = _first_commit(laid, workers, shares)
         opened = Checkpoint.open(folder, self._identity(laid), first)
         try:
@@ -414,37 +417,6 @@ class ContinuousQuery(Shown):
         except BaseException:
             opened.close()
             raise
-
-    def _check_input(
-        self, checkpoint: Path, sink: Sink, late: ParquetSink | None, events: Path | None
-    ) -> None:
-        """Refuse to write where the input is read: a later run would read its own files.
-
-        An input inside the output is no harm. One inside the checkpoint is, for files there
-        that no commit names are removed.
-        """
-        places = {"checkpoint": checkpoint}
-        if isinstance(sink, ParquetSink):
-            places["output"] = sink.folder
-        if late is not None:
-            places["folder for late rows"] = late.folder
-        if events is not None and events.suffix.lower() in FORMATS:
-            places["events file"] = events
-        for name, reader in self.readers.items():
-            stream = reader.stream
-            for what, place in places.items():
-                if stream.would_list(place):
-                    raise BraidError(
-                        f"the {what} {place} lies in {stream.folder}, which stream {name!r} "
-                        "reads: it would be read as input",
-                        hint=f"give a place for the {what} outside of all streams' folders",
-                    )
-            if stream.folder.resolve().is_relative_to(checkpoint.resolve()):
-                raise BraidError(
-                    f"stream {name!r} reads {stream.folder}, which lies in the checkpoint "
-                    f"{checkpoint}: files there may be removed",
-                    hint="give a folder for the checkpoint that has nothing else in it",
-                )
 
     def _identity(self, plan: JoinPlan) -> Identity:
         columns = dict.fromkeys(
@@ -490,17 +462,30 @@ class ContinuousQuery(Shown):
     def _start(self, setup: _Setup, checkpoint: Checkpoint) -> Run:
         migration, workers = setup.migration, setup.migration.workers
         last = checkpoint.last_commit()
+        if self.frames:
+            checkpoint.check_offsets(last)
         resumed, plan = migration.resume(settled(last)), migration.plan
         commit = reshared(resumed, [state.space for state in plan.rounds.states], workers)
         names = NameList.open(checkpoint.names, commit.position) if self.readers else None
-        _check_apart(setup.sink, setup.late)
-        setup.sink.open(checkpoint.folder, checkpoint.id, last.batch, last.staged)
-        if setup.late is not None:
-            setup.late.open(checkpoint.folder, checkpoint.id, last.batch, last.late_staged)
+        is_published = checkpoint.is_published(last.batch)
+        if setup.late is None and not is_published:
+            _refuse_to_leave_late_rows(last)
         bad = None
-        if setup.keeps_bad or last.bad_parts:  # which may be yet to be published
+        if setup.keeps_bad or (last.bad_parts and not is_published):
             bad = ParquetSink(checkpoint.folder / BAD_ROWS)
-            bad.open(checkpoint.folder, checkpoint.id, last.batch, last.bad_staged)
+        gaps = [
+            sink.open(
+                checkpoint.folder,
+                checkpoint.id,
+                LastBatch(last.batch, staged, parts, is_published),
+            )
+            for sink, staged, parts in (
+                (setup.sink, last.staged, last.parts),
+                (setup.late, last.late_staged, last.late_parts),
+                (bad, last.bad_staged, last.bad_parts),
+            )
+            if sink is not None
+        ]
         if isinstance(setup.sink, MemorySink):
             setup.sink.schema = plan.result_schema
         journal = Journal(setup.events)
@@ -552,6 +537,8 @@ class ContinuousQuery(Shown):
 
         run = Run(journal, close, adaptation.ask_for_cleanup, migration.change_to)
         _announce(coordinator, last)
+        for gap in filter(None, gaps):
+            journal.add(gap)
         coordinator.publish_last(self.spark)
         checkpoint.sweep(commit)  # a batch that failed for a full disk must not fill it further
         return run.follow(self._feed(coordinator, names, setup))
@@ -567,9 +554,9 @@ class ContinuousQuery(Shown):
             if setup.keeps_bad:
                 forbid_sharing(self.spark)
             return FolderFeed(shelf, names, read, coordinator, self.spark, setup.interval_s)
-        offsets = coordinator.checkpoint.folder / "spark"
         writer = union.together(self.frames).writeStream.queryName(coordinator.name)
-        writer = writer.option("checkpointLocation", str(offsets))
+        # Our folder is a local one, whatever Spark's default file system is.
+        writer = writer.option("checkpointLocation", f"file://{coordinator.checkpoint.spark}")
         if setup.available_now:
             writer = writer.trigger(availableNow=True)
         elif setup.interval_s:
@@ -643,11 +630,14 @@ class _Setup:
     name: str
 
 
-def _check_apart(sink: Sink, late: ParquetSink | None) -> None:
-    if late and isinstance(sink, ParquetSink) and late.folder == sink.folder:
+def _refuse_to_leave_late_rows(last: Commit) -> None:
+    """Refuse to go on without the folder for late rows, if some are yet to be shown there."""
+    if last.late_parts:
+        folder = Path(last.late_staged).parent.parent
         raise BraidError(
-            f"results and late rows cannot share the folder {late.folder}",
-            hint="give late rows a folder of their own",
+            f"batch {last.batch} was committed with late rows that are yet to be shown in "
+            f"{folder}",
+            hint=f"start with --late {folder} once more, or with its new place if it has moved",
         )
 
 

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import uuid
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from braid.events import GapFound
 from braid.model.errors import BraidError, DamagedFile
 from braid.model.paths import local_path
 from braid.model.shown import Shown
-from braid.state.checkpoint import read_sealed, write_sealed
+from braid.state.checkpoint import read_sealed, sealed, write_sealed
 from braid.state.files import PENDING, checksum, room_in, sync_folder
 
 if TYPE_CHECKING:
@@ -40,15 +43,30 @@ _STAGED_NAME = re.compile(r"\d+-[0-9a-f]{8}")
 _OLD_BATCH = "batch"  # in outputs that were begun when folders had no other name
 
 
+@dataclass(frozen=True, slots=True)
+class LastBatch:
+    """A checkpoint's last batch: the `parts` that were `staged`, by a sink of some kind."""
+
+    number: int
+    staged: str = ""
+    parts: tuple[Part, ...] = ()
+    is_published: bool = False
+
+    @property
+    def output(self) -> Path | None:
+        """The folder for results that the batch was staged in, if it was one."""
+        staging = Path(self.staged).parent
+        return staging.parent if staging.name == _STAGING else None
+
+
 class Sink(Protocol):
     """Takes results, batch by batch."""
 
-    def open(self, checkpoint: Path, checkpoint_id: str, batch: int, staged: str) -> None:
-        """Get ready for a run on this checkpoint, whose last batch is `batch`.
+    def open(self, checkpoint: Path, checkpoint_id: str, last: LastBatch) -> GapFound | None:
+        """Get ready for a run on this checkpoint; return what is missing of earlier results.
 
-        That one's results were `staged` there, by this sink or another; nowhere, if it had no
-        batch yet. Refuse a place that is another's, or that has results of later batches, or
-        that has none of the earlier ones, if they are in another such place.
+        Refuse a place that is another's, that has results of later batches or other results of
+        the last one, or that has none at all, if they were put into such a place.
         """
 
     def stage(self, batch: int) -> Path:
@@ -127,8 +145,8 @@ class ParquetSink(_Staging):
     def _facts(self) -> dict[str, object]:
         return {"folder": self.folder}
 
-    def open(self, checkpoint: Path, checkpoint_id: str, batch: int, staged: str) -> None:
-        """Make the folder ours."""
+    def open(self, checkpoint: Path, checkpoint_id: str, last: LastBatch) -> GapFound | None:
+        """Make the folder ours, and tell whether it lacks the last batch."""
         self._checkpoint, self._checkpoint_id = checkpoint, checkpoint_id
         if self.folder.exists() and not self.folder.is_dir():
             raise BraidError(
@@ -137,24 +155,70 @@ class ParquetSink(_Staging):
             )
         owner = self._read_marker()
         if owner is None:
-            self._refuse_strangers()
-            self._refuse_another(checkpoint, Path(staged))
+            if not self._has_lost_marker(last):
+                self._refuse_strangers(last)
+                self._refuse_another(last)
             with room_in(self.folder):
                 self._staging.mkdir(parents=True, exist_ok=True)
-            write_sealed(self._marker, {"checkpoint": checkpoint_id, "folders": self._column})
+            write_sealed(self._marker, self._marking())
         elif owner != checkpoint_id:
             raise BraidError(
                 f"the folder {self.folder} holds the results of another checkpoint",
                 hint="give a new folder for the results, or continue that checkpoint",
             )
-        self._refuse_newer(checkpoint, batch)
+        self._refuse_newer(last.number)
+        return self._gap(last)
+
+    def _marking(self) -> dict[str, Any]:
+        """What the marker says."""
+        return {"checkpoint": self._checkpoint_id, "folders": self._column}
+
+    def _place(self, batch: int) -> Path:
+        """The folder of a published batch."""
+        return self.folder / f"{self._column}={batch}"
 
     def _read_marker(self) -> str | None:
         """The checkpoint whose results the folder holds, if any; also learn its layout."""
         owner, self._column = _read_marker_of(self._marker)
         return owner
 
-    def _refuse_newer(self, checkpoint: Path, batch: int) -> None:
+    def _has_lost_marker(self, last: LastBatch) -> bool:
+        """Whether the folder has the checkpoint's last batch; learn the layout by it.
+
+        Copies may lack the marker, as those of `cp -r out/* copy` do.
+        """
+        for name in (BATCH, _OLD_BATCH):
+            place = self.folder / f"{name}={last.number}"
+            if last.parts and _has_parts(place, last.parts):
+                _check_parts(place, last.parts)
+                self._column = name
+                return True
+        return False
+
+    def _gap(self, last: LastBatch) -> GapFound | None:
+        """Compare the last batch with its commit; it may have been moved away, which is told.
+
+        If it is yet to be published, publishing compares it.
+        """
+        place = self._place(last.number)
+        if not last.is_published:
+            return None
+        if place.exists():
+            _refuse_others(place, last.parts, "go on without these results")
+            return None
+        if last.output is None or not last.parts:  # it was never here
+            return None
+        newest = max(self._batches(), default=None)
+        found = "has no batches" if newest is None else f"ends with batch {newest}"
+        return GapFound(
+            batch=last.number,
+            folder=str(self.folder),
+            newest=newest,
+            reason=f"the folder {self.folder} {found}, and batch {last.number} was shown "
+            "there: batches were moved away since, or are lost, as in an older copy",
+        )
+
+    def _refuse_newer(self, batch: int) -> None:
         """Refuse results of batches that the checkpoint does not know: it is an older copy.
 
         Its next batches would have the numbers of theirs, and other results.
@@ -163,24 +227,39 @@ class ParquetSink(_Staging):
         if newest > batch:
             raise BraidError(
                 f"the folder {self.folder} has results of batch {newest}, but the checkpoint "
-                f"{checkpoint} ends with batch {batch}: it is an older copy",
+                f"{self._checkpoint} ends with batch {batch}: it is an older copy",
                 hint="restore the newest copy of the checkpoint; or move the folders after "
                 f"{self._column}={batch} away, for the run makes their results again",
             )
 
-    def _refuse_another(self, checkpoint: Path, staged: Path) -> None:
-        """Refuse to go on in a new folder, for the results so far would stay in the old one.
+    def _refuse_another(self, last: LastBatch) -> None:
+        """Refuse to go on in a new folder, for the results so far are in an old one, or lost.
 
         A folder that was moved has brought its marker along.
         """
-        before = staged.parent.parent
-        if staged.parent.name == _STAGING and before != self.folder:
+        before = last.output
+        if before is None:
+            return
+        if _read_marker_of(before / _MARKER)[0] == self._checkpoint_id:
             raise BraidError(
-                f"the checkpoint {checkpoint} has its output in {before}, not in {self.folder}",
-                hint=f"go on with {before}; if it has moved, its file {self._marker.name} "
+                f"the checkpoint {self._checkpoint} has its output in {before}, not in "
+                f"{self.folder}",
+                hint=f"go on with {before}; if it has moved, its file {_MARKER} "
                 f"belongs to it; to go on in {self.folder} without the results so far, copy "
                 "that file there",
             )
+        raise BraidError(
+            f"the output {before} of the checkpoint {self._checkpoint} is gone: it has no file "
+            f"{_MARKER}",
+            hint="give the folder that it is in now, or restore it from a copy with that file; "
+            f"to go on in {self.folder} without the results so far: {self._marking_command()}",
+        )
+
+    def _marking_command(self) -> str:
+        """How to write the marker by hand."""
+        folder, marker = shlex.quote(str(self.folder)), shlex.quote(str(self._marker))
+        line = sealed(self._marking()).decode().strip()
+        return f"mkdir -p {folder} && echo '{line}' > {marker}"
 
     def _batches(self) -> Iterator[int]:
         """The numbers of all batches that have been published."""
@@ -189,20 +268,31 @@ class ParquetSink(_Staging):
             if number.isdecimal():
                 yield int(number)
 
-    def _refuse_strangers(self) -> None:
-        if any(next(self.folder.glob(f"{name}=*"), None) for name in (BATCH, _OLD_BATCH)):
+    def _refuse_strangers(self, last: LastBatch) -> None:
+        """Refuse batches that nobody knows; they may be ours, without their marker."""
+        for name in (BATCH, _OLD_BATCH):
+            if next(self.folder.glob(f"{name}=*"), None) is None:
+                continue
+            hint = "give a new folder for the results"
+            if last.output is not None:
+                self._column = name
+                hint = (
+                    f"if they are of the checkpoint {self._checkpoint}, its file {_MARKER} was "
+                    "lost: restore it from where they come from, or write it anew: "
+                    f"{self._marking_command()}"
+                )
             raise BraidError(
-                f"the folder {self.folder} already holds batches of another run",
-                hint="give a new folder for the results",
+                f"the folder {self.folder} already holds batches of another run", hint=hint
             )
 
     def publish(
         self, spark: SparkSession, batch: int, staged: Path, parts: Sequence[Part]
     ) -> None:
         """Rename the staged folder, stripped of what no commit names, into place."""
-        place = self.folder / f"{self._column}={batch}"
+        place = self._place(batch)
         if place.exists():
-            _check_published(place, parts)
+            _refuse_others(place, parts, "have its results made again")
+            _check_parts(place, parts)
         elif parts:
             staged = self._found(staged)
             keep_only(staged, parts)
@@ -223,7 +313,7 @@ class ParquetSink(_Staging):
 class _StagedInCheckpoint(_Staging):
     """What sinks have in common that keep no files of their own."""
 
-    def open(self, checkpoint: Path, checkpoint_id: str, batch: int, staged: str) -> None:
+    def open(self, checkpoint: Path, checkpoint_id: str, last: LastBatch) -> None:
         """Stage results beside the checkpoint."""
         self._checkpoint, self._checkpoint_id = checkpoint, checkpoint_id
         self._staging = checkpoint / _RESULTS
@@ -233,7 +323,9 @@ class CallbackSink(_StagedInCheckpoint):
     """Calls a function with each batch's results as a DataFrame, and the batch's number.
 
     After a crash the function may be called again with the last batch; it should know by
-    the number whether it has had it.
+    the number whether it has had it. But if an older copy of the checkpoint is restored, the
+    numbers after its last one come again with other results: what was kept of these is to be
+    removed first.
     """
 
     def __init__(self, function: Callable[[DataFrame, int], object]) -> None:
@@ -341,15 +433,19 @@ def _check_parts(folder: Path, parts: Sequence[Part]) -> None:
             raise _damaged_part(path, "its checksum does not match its bytes")
 
 
-def _check_published(place: Path, parts: Sequence[Part]) -> None:
-    """Raise an error if a published batch is not what its commit names."""
-    if _files_in(place) != {part.file for part in parts}:
+def _refuse_others(place: Path, parts: Sequence[Part], aim: str) -> None:
+    """Refuse a published batch with other files than its commit names."""
+    if not _has_parts(place, parts):
         raise BraidError(
             f"{place} has other results than the checkpoint has for this batch",
             hint="output and checkpoint do not belong together: restore both from one copy, "
-            "or move the folder away to have its results made again",
+            f"or move the folder away to {aim}",
         )
-    _check_parts(place, parts)
+
+
+def _has_parts(folder: Path, parts: Sequence[Part]) -> bool:
+    """Whether a folder has the files of these parts, and no others."""
+    return _files_in(folder) == {part.file for part in parts}
 
 
 def _files_in(folder: Path) -> set[str]:

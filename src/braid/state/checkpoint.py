@@ -147,6 +147,39 @@ class Checkpoint:
         """The list of files read."""
         return self.folder / "read.jsonl"
 
+    @property
+    def spark(self) -> Path:
+        """The folder of Spark's own part."""
+        return self.folder / "spark"
+
+    def offsets_checksum(self, batch: int) -> str | None:
+        """A checksum of the offsets that Spark has for a batch; None if it has none."""
+        try:
+            return checksum((self.spark / "offsets" / str(batch)).read_bytes())
+        except FileNotFoundError:
+            return None
+
+    def check_offsets(self, commit: Commit) -> None:
+        """Demand that Spark goes on behind the last batch that it brought.
+
+        If its part were older, it would give other rows the numbers of committed batches; and
+        those count as batches that come again after a crash.
+        """
+        batch = commit.source_batch
+        if batch == BEFORE_FIRST:
+            return
+        found = self.offsets_checksum(batch)
+        if found is None:
+            finding = f"does not have batch {batch}, which the checkpoint has committed"
+        elif found != (commit.source_checksum or found):
+            finding = f"has another batch {batch} than the checkpoint has committed"
+        else:
+            return
+        raise CheckpointError(
+            f"Spark's part of the checkpoint, {self.spark}, {finding}",
+            hint="restore the whole checkpoint folder from one copy",
+        )
+
     def is_published(self, batch: int) -> bool:
         """Whether the sink has taken a batch's results."""
         path = self.folder / _PUBLISHED
@@ -202,8 +235,12 @@ def read_sealed(path: Path) -> dict[str, Any]:
 
 def write_sealed(path: Path, body: dict[str, Any]) -> None:
     """Write a JSON object with its checksum, durably."""
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    write_whole(path, _seal(text.encode()), durable=True)
+    write_whole(path, sealed(body), durable=True)
+
+
+def sealed(body: dict[str, Any]) -> bytes:
+    """A JSON object with its checksum, as one line."""
+    return _seal(json.dumps(body, sort_keys=True, separators=(",", ":")).encode())
 
 
 def _seal(body: bytes) -> bytes:

@@ -56,7 +56,8 @@ class Commit:
     complete: rows for them come too late. Rows from before the horizon under `purged_us` are
     gone from the states of a round. A worker has the groups of its assignment, but for those
     that are on their way to it: the `moves`. `source_batch` is the number of the last batch
-    that Spark brought; our own run ahead of it, for we have batches without rows too.
+    that Spark brought; our own run ahead of it, for we have batches without rows too. The
+    `source_checksum` is that of its offsets, which tell its rows; older records have none.
     `clock_us` is what the driver's clock said when the batch began.
 
     `staged` is the folder that the workers wrote `parts` into; publishing them is the one thing
@@ -88,6 +89,7 @@ class Commit:
     bad_parts: tuple[Part, ...] = ()
     position: dict[str, Any] | None = None
     source_batch: int = BEFORE_FIRST
+    source_checksum: str = ""
     tallies: tuple[dict[str, Any] | None, ...] = ()  # by space
 
     @property
@@ -201,6 +203,7 @@ class Commit:
             "bad_parts": [part.to_json() for part in self.bad_parts],
             "position": self.position,
             "source_batch": self.source_batch,
+            "source_checksum": self.source_checksum,
             "tallies": list(self.tallies),
         }
 
@@ -235,6 +238,7 @@ class Commit:
             bad_parts=tuple(map(Part.from_json, data.get("bad_parts", ()))),
             position=data["position"],
             source_batch=data["source_batch"],
+            source_checksum=data.get("source_checksum", ""),
             tallies=tuple(data.get("tallies", ())),  # older records have none
         )
 

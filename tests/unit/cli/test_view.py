@@ -10,6 +10,7 @@ from braid.events import (
     BatchRetried,
     CleanedUp,
     Finished,
+    GapFound,
     Held,
     Journal,
     Recovered,
@@ -93,7 +94,9 @@ def test_a_batch_that_is_tried_again_is_told_with_its_reason_as_it_is(
 def test_a_run_that_continues_says_so_though_it_did_before_anyone_looked(
     shown: Callable[..., str],
 ) -> None:
-    assert shown(before=(Recovered(5, 10, 100, None),)) == "continues after batch 5\n"
+    gap = GapFound(5, "out", 3, "the folder out ends with batch 3")
+    told = shown(before=(Recovered(5, 10, 100, None), gap))
+    assert told == "continues after batch 5\nthe folder out ends with batch 3\n"
 
 
 def test_what_was_done_about_the_run_is_told_with_its_reason(

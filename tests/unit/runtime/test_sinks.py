@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
@@ -12,13 +15,14 @@ from braid.join.results import PartWriter
 from braid.model.errors import BraidError, DamagedFile, StorageFull
 from braid.runtime import sinks
 from braid.runtime.files import files
-from braid.runtime.sinks import MemorySink, ParquetSink, check_sink, keep_only
+from braid.runtime.sinks import LastBatch, MemorySink, ParquetSink, check_sink, keep_only
 from braid.state.checkpoint import write_sealed
 from tests.unit.state.making import flip_bit, rewrite, small_disk
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from braid.events import GapFound
     from braid.state.commit import Part
 
 NO_SPARK = cast("Any", None)
@@ -29,7 +33,7 @@ def opened(
     folder: Path, owner: str = "me", batch: int = -1, staged: Path | str = ""
 ) -> ParquetSink:
     sink = ParquetSink(folder)
-    sink.open(folder / "unused", owner, batch, str(staged))
+    sink.open(folder / "unused", owner, LastBatch(batch, str(staged)))
     return sink
 
 
@@ -208,10 +212,11 @@ def test_a_new_folder_is_refused_while_the_results_so_far_are_in_another(
 
 def test_results_of_another_kind_of_sink_do_not_bind_the_next(tmp_path: Path) -> None:
     memory = MemorySink()
-    memory.open(tmp_path / "checkpoint", "me", -1, "")
+    memory.open(tmp_path / "checkpoint", "me", LastBatch(-1))
     staged = memory.stage(0)
     opened(tmp_path / "out", batch=0, staged=staged)
-    memory.open(tmp_path / "checkpoint", "me", 1, str(opened(tmp_path / "out").stage(1)))
+    staged = opened(tmp_path / "out").stage(1)
+    memory.open(tmp_path / "checkpoint", "me", LastBatch(1, str(staged)))
 
 
 @pytest.mark.parametrize("name", ["__batch=0", "batch=0"])
@@ -263,7 +268,7 @@ def test_a_staged_folder_that_no_output_of_the_checkpoint_has_is_left_alone(
 ) -> None:
     opened(tmp_path / "x", "another checkpoint")
     parquet, memory = opened(tmp_path / "out"), MemorySink()
-    memory.open(tmp_path / "checkpoint", "me", -1, "")
+    memory.open(tmp_path / "checkpoint", "me", LastBatch(-1))
     (tmp_path / "checkpoint" / "results").mkdir(parents=True)
     victim = tmp_path / "x" / ".staging" / name
     places = [victim, tmp_path / "out", tmp_path / "checkpoint"]
@@ -278,7 +283,7 @@ def test_a_staged_folder_that_no_output_of_the_checkpoint_has_is_left_alone(
 
 def test_results_that_another_kind_of_sink_has_staged_are_found(tmp_path: Path) -> None:
     memory, before = MemorySink(), opened(tmp_path / "out")
-    memory.open(tmp_path / "out" / "unused", "me", -1, "")
+    memory.open(tmp_path / "out" / "unused", "me", LastBatch(-1))
     for old, new in ((before, memory), (memory, before)):
         staged = old.stage(4)
         new.publish(NO_SPARK, 4, staged, [written(staged, "a.parquet", 1)])
@@ -297,7 +302,7 @@ def test_a_disk_too_full_for_results_is_an_error_that_names_it(tmp_path: Path) -
 
 def test_results_in_memory_are_those_of_all_batches_in_order(tmp_path: Path) -> None:
     sink = MemorySink()
-    sink.open(tmp_path, "me", -1, "")
+    sink.open(tmp_path, "me", LastBatch(-1))
     for batch in (0, 1):
         staged = sink.stage(batch)
         sink.publish(NO_SPARK, batch, staged, [written(staged, "a.parquet", batch, 5)])
@@ -330,3 +335,120 @@ def test_what_is_no_sink_is_refused_with_the_way_to_make_one(sink: object, cure:
 def test_sinks_are_sinks() -> None:
     for sink in (sinks.memory(), sinks.parquet("out"), sinks.callback(print)):
         check_sink(sink)
+
+
+# --- an output that is not what the checkpoint has left
+
+
+def shown(sink: ParquetSink, batch: int) -> LastBatch:
+    """Publish a batch with one part."""
+    staged = sink.stage(batch)
+    part = written(staged, f"{uuid.uuid4().hex}.parquet", batch)
+    sink.publish(NO_SPARK, batch, staged, [part])
+    return LastBatch(batch, str(staged), (part,), is_published=True)
+
+
+def opened_again(folder: Path, last: LastBatch) -> GapFound | None:
+    return ParquetSink(folder).open(folder / "unused", "me", last)
+
+
+def test_an_output_that_was_removed_is_refused_and_begun_anew_only_on_purpose(
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "my out"
+    last = shown(opened(out), 3)
+    assert opened_again(out, last) is None
+    out.rename(tmp_path / "moved")
+    for folder in (out, tmp_path / "new"):
+        with pytest.raises(BraidError, match="is gone") as refused:
+            opened_again(folder, last)
+        assert str(out) in refused.value.message
+        assert not folder.exists()
+        command = str(refused.value.hint).partition("without the results so far: ")[2]
+        subprocess.run(command, shell=True, check=True)
+        gap = opened_again(folder, last)
+        assert gap is not None
+        assert (gap.batch, gap.newest) == (3, None)
+        shutil.rmtree(folder)
+    assert opened_again(tmp_path / "moved", last) is None
+
+
+def test_an_output_that_lacks_the_last_batch_is_told(tmp_path: Path) -> None:
+    sink = opened(tmp_path)
+    last = [shown(sink, batch) for batch in range(3)][-1]
+    for batch, left in ((0, None), (2, 1), (1, None)):
+        shutil.rmtree(tmp_path / f"__batch={batch}")
+        gap = opened_again(tmp_path, last)
+        if batch == 0:
+            assert gap is None, "early batches may be moved away"
+            continue
+        assert gap is not None
+        assert (gap.batch, gap.newest, gap.folder) == (2, left, str(tmp_path))
+        assert "batch 2 was shown there" in gap.reason
+
+
+def test_other_results_of_the_last_batch_are_refused_though_it_was_noted_as_shown(
+    tmp_path: Path,
+) -> None:
+    sink = opened(tmp_path)
+    last = shown(sink, 0)
+    shutil.rmtree(tmp_path / "__batch=0")
+    of_another_branch = shown(sink, 0)
+    assert opened_again(tmp_path, of_another_branch) is None
+    for wrong in (last, replace(last, parts=())):
+        with pytest.raises(BraidError, match="other results") as refused:
+            opened_again(tmp_path, wrong)
+        assert str(tmp_path / "__batch=0") in refused.value.message
+        assert "restore both from one copy" in str(refused.value.hint)
+
+
+def test_a_batch_that_was_shown_elsewhere_or_had_no_rows_is_not_missed(tmp_path: Path) -> None:
+    last = shown(opened(tmp_path), 0)
+    assert opened_again(tmp_path, replace(last, number=1, parts=())) is None
+    memory = MemorySink()
+    memory.open(tmp_path / "checkpoint", "me", LastBatch(0))
+    assert opened_again(tmp_path, replace(last, number=1, staged=str(memory.stage(1)))) is None
+
+
+@pytest.mark.parametrize("name", ["__batch", "batch"])
+def test_a_marker_that_was_lost_in_a_copy_is_written_again(tmp_path: Path, name: str) -> None:
+    sink = opened(tmp_path / "out")
+    last = [shown(sink, batch) for batch in range(2)][-1]
+    copy = tmp_path / "copy"
+    for batch in range(2):
+        shutil.copytree(tmp_path / "out" / f"__batch={batch}", copy / f"{name}={batch}")
+    assert opened_again(copy, last) is None
+    assert opened_again(copy, last) is None
+    again = ParquetSink(copy)
+    again.open(tmp_path / "checkpoint", "me", last)
+    shown(again, 2)
+    assert sorted(path.name for path in copy.glob("*=*")) == [f"{name}={n}" for n in range(3)]
+
+
+@pytest.mark.parametrize("name", ["__batch", "batch"])
+def test_a_marker_that_was_lost_is_named_if_the_batches_may_be_of_others(
+    tmp_path: Path, name: str
+) -> None:
+    sink = opened(tmp_path / "out")
+    shown(sink, 0)
+    last = shown(sink, 1)
+    copy = tmp_path / "copy"
+    shutil.copytree(tmp_path / "out" / "__batch=0", copy / f"{name}=0")
+    with pytest.raises(BraidError, match="already holds batches") as refused:
+        opened_again(copy, last)
+    assert ".braid.json was lost" in str(refused.value.hint)
+    assert not (copy / ".braid.json").exists()
+    command = str(refused.value.hint).partition("write it anew: ")[2]
+    subprocess.run(command, shell=True, check=True)
+    gap = opened_again(copy, last)
+    assert gap is not None
+    assert gap.newest == 0
+
+
+def test_a_lost_marker_is_not_written_beside_damaged_results(tmp_path: Path) -> None:
+    last = shown(opened(tmp_path), 0)
+    (tmp_path / ".braid.json").unlink()
+    flip_bit(next(tmp_path.glob("__batch=0/*.parquet")), 100)
+    with pytest.raises(DamagedFile):
+        opened_again(tmp_path, last)
+    assert not (tmp_path / ".braid.json").exists()

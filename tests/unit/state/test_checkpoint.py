@@ -74,6 +74,29 @@ def test_a_checkpoint_has_one_user_at_a_time(tmp_path: Path) -> None:
     opened(tmp_path).close()
 
 
+def test_sparks_part_must_have_the_last_batch_that_was_committed(tmp_path: Path) -> None:
+    checkpoint = opened(tmp_path)
+    checkpoint.check_offsets(FIRST)
+    offsets = tmp_path / "spark" / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / "7").write_text("files 1 to 3")
+    kept = checkpoint.offsets_checksum(7)
+    assert kept is not None
+    older, commit = (replace(FIRST, source_batch=7, source_checksum=c) for c in ("", kept))
+    checkpoint.check_offsets(commit)
+    checkpoint.check_offsets(older)
+    (offsets / "7").write_text("files 2 to 4")
+    checkpoint.check_offsets(older)
+    with pytest.raises(CheckpointError, match="another batch 7"):
+        checkpoint.check_offsets(commit)
+    (offsets / "7").rename(offsets / "6")
+    for each in (older, commit):
+        with pytest.raises(CheckpointError, match="does not have batch 7") as caught:
+            checkpoint.check_offsets(each)
+        assert str(tmp_path / "spark") in caught.value.message
+    checkpoint.close()
+
+
 @pytest.mark.parametrize("replaced", [True, False])
 def test_a_run_whose_lock_was_removed_commits_nothing_more(
     tmp_path: Path, replaced: bool
