@@ -206,7 +206,7 @@ class FolderReader:
                 raise _other_columns(path, f"its column {name!r} is {kinds}")
 
     def _check_json(self, path: str, keeps_bad: bool) -> None:
-        """Refuse other columns, by the first line; or by the first whole one, if others are kept."""
+        """Refuse other columns than the stream's, by the first line that is not kept apart."""
         try:
             with open(path, "rb") as file:
                 records = map(_json_object, file)
