@@ -196,7 +196,7 @@ def test_a_query_that_does_not_fit_its_streams_is_refused_before_anything_is_mad
     [
         ("a", b"no Parquet", ["0.parquet"]),
         ("b", b"", ["0.csv", "is empty"]),
-        ("c", b'{"k": 1, "ts"\n', ["0.json", "a row does not fit"]),
+        ("c", b'{"k": 1, "ts"\n', ["0.json", "no row of it is whole"]),
     ],
 )
 def test_a_first_file_without_columns_is_named(

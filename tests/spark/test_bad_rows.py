@@ -76,13 +76,17 @@ def frames_or_folders(request: pytest.FixtureRequest, spark: SparkSession) -> An
     return spark if request.param == "frames" else None
 
 
+def _kept(checkpoint: Path) -> list[dict[str, str]]:
+    paths = (checkpoint / "bad-rows").glob("__batch=*/*.parquet")
+    return [each for path in paths for each in pq.read_table(path).to_pylist()]
+
+
 def _bad_rows(checkpoint: Path) -> dict[tuple[str, Any], str]:
     kept = {}
-    for path in (checkpoint / "bad-rows").glob("__batch=*/*.parquet"):
-        for each in pq.read_table(path).to_pylist():
-            row = json.loads(each["row"])
-            assert "unused" not in row, "only columns that the query uses are read"
-            kept[each["stream"], row["v"]] = each["reason"]
+    for each in _kept(checkpoint):
+        row = json.loads(each["row"])
+        assert "unused" not in row, "only columns that the query uses are read"
+        kept[each["stream"], row["v"]] = each["reason"]
     return kept
 
 
@@ -143,11 +147,7 @@ def test_rows_that_do_not_fit_or_have_no_time_are_kept_as_they_were_read(spark, 
     assert Counter((str(row["v"]), row["w"]) for row in sink.rows()) == Counter(
         [("10", 1), ("31", 3)]
     )
-    kept = [
-        each
-        for path in (tmp_path / "c" / "bad-rows").glob("__batch=*/*.parquet")
-        for each in pq.read_table(path).to_pylist()
-    ]
+    kept = _kept(tmp_path / "c")
     assert run.progress.bad_rows == len(kept) == 3
     reasons = {each["row"]: each["reason"] for each in kept}
     assert reasons["three,32,2024-01-01 00:00:04"] == "it does not fit the columns"
@@ -162,3 +162,68 @@ def test_a_way_to_treat_bad_rows_that_is_unknown_is_refused(spark, tmp_path, str
     )
     with pytest.raises(BraidError, match="unknown way to treat bad rows 'kep'"):
         query.start(checkpoint=tmp_path / "c", sink=braid.sinks.memory(), bad_rows="kep")
+
+
+@pytest.mark.parametrize("name", ["bad", "Bad"])
+def test_streams_may_have_columns_of_any_name(spark, tmp_path, frames_or_folders, name):
+    a, b = tmp_path / "a", tmp_path / "b"
+    _write(a, {"k": ["1", "x"], "v": [10, 11], name: ["fine", "odd"]}, 0)
+    _write(b, {"k": ["1", "y"], "v": [20, 21]}, 0)
+    query = braid.query(
+        f"SELECT a.v AS va, b.v AS vb, a.{name} AS word "
+        "FROM a [RANGE 1 MINUTE], b [RANGE 1 MINUTE] WHERE CAST(a.k AS INT) = CAST(b.k AS INT)",
+        a=stream_of(a, frames_or_folders, f"k string, v bigint, {name} string, ts timestamp"),
+        b=stream_of(b, frames_or_folders, "k string, v bigint, ts timestamp"),
+        event_time="ts",
+    )
+    sink = braid.sinks.memory()
+    query.start(
+        checkpoint=tmp_path / "c", sink=sink, workers=1, available_now=True, bad_rows="keep"
+    ).await_termination()
+    assert sink.rows() == [{"va": 10, "vb": 20, "word": "fine"}]
+    kept = {
+        (each["stream"], json.loads(each["row"]).get(name)) for each in _kept(tmp_path / "c")
+    }
+    assert kept == {("a", "odd"), ("b", None)}
+
+
+TORN = '{"k": 2, "v": '
+
+
+def _json_streams(folder: Path, *files: str) -> braid.ContinuousQuery:
+    """A query over a stream `a` of these files, and a stream `b` that joins all their keys."""
+    for stream, texts in (("a", files), ("b", ['{"k": 1, "w": 1, "at": 0}\n'])):
+        (folder / stream).mkdir()
+        for number, text in enumerate(texts):
+            (folder / stream / f"{number}.jsonl").write_text(text)
+    return braid.query(
+        "SELECT a.v, b.w FROM a [RANGE 1 MINUTE], b [RANGE 1 MINUTE] WHERE a.k = b.k",
+        a=braid.files(folder / "a"),
+        b=braid.files(folder / "b"),
+        event_time="timestamp_millis(at)",
+    )
+
+
+def test_a_torn_first_line_is_kept_apart_or_the_way_to_it_is_told(spark, tmp_path):
+    rows = [f'{{"k": 1, "v": {v}, "at": 0}}\n' for v in range(3)]
+    query = _json_streams(tmp_path, f"{TORN}\n{rows[0]}", rows[1], f"{TORN}\n{rows[2]}")
+    with pytest.raises(BraidError, match="its first line is not a JSON object") as failure:
+        query.start(
+            checkpoint=tmp_path / "f", sink=braid.sinks.memory(), workers=1
+        ).await_termination()
+    assert "bad_rows='keep'" in str(failure.value.hint)
+    sink = braid.sinks.memory()
+    query.start(
+        checkpoint=tmp_path / "c", sink=sink, workers=1, bad_rows="keep"
+    ).await_termination()
+    assert Counter(row["v"] for row in sink.rows()) == Counter(range(3))
+    assert [each["row"] for each in _kept(tmp_path / "c")] == [TORN, TORN]
+
+
+def test_other_columns_are_found_behind_a_torn_line_too(spark, tmp_path):
+    sound = '{"k": 1, "v": 1, "at": 0}\n'
+    query = _json_streams(tmp_path, sound, f'{TORN}\n\n{{"k": 1, "x": 1, "at": 0}}\n')
+    with pytest.raises(BraidError, match="it has a column 'x'"):
+        query.start(
+            checkpoint=tmp_path / "c", sink=braid.sinks.memory(), workers=1, bad_rows="keep"
+        ).await_termination()

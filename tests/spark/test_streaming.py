@@ -15,8 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import braid
+from braid.model.errors import BraidError
 from braid.runtime.coordinator import Coordinator
-from braid.state.checkpoint import read_sealed
+from braid.runtime.memory_tier import memory_root
+from braid.state.checkpoint import Checkpoint, read_sealed
 from braid.state.commit import Commit
 from tests.oracle.answers import counted
 from tests.oracle.values import EPOCH, TIME
@@ -594,14 +596,111 @@ def test_a_failure_in_the_background_is_told_at_once(spark, tmp_path, a, b, fram
     while run.is_active:  # nobody awaits the end
         assert time.monotonic() < began + PATIENCE_S
         time.sleep(0.05)
-    with run._ending:
-        told = run.events()
+    told = run.events()
     assert [event["event"] for event in told][-2:] == ["failed", "finished"]
     assert "the table is locked" in told[-2]["reason"]
     assert "the table is locked" in str(run.exception)
     assert "the table is locked" in run.status["message"]
     with pytest.raises(Exception, match="the table is locked"):
         run.await_termination()
+
+
+def test_a_listener_that_raises_ends_the_run_and_holds_nothing(
+    spark, tmp_path, a, b, frames_or_folders
+):
+    a.add((1, 0, 10))
+    b.add((1, 1, 20))
+    streams = {name: each.stream(frames_or_folders) for name, each in {"a": a, "b": b}.items()}
+    query = braid.query(PAIRS, **streams, event_time="ts")
+    heard: list[str] = []
+
+    def refuse(event: Any) -> None:
+        heard.append(event.name)
+        raise ValueError("nobody listens")
+
+    def start() -> braid.Run:
+        sink = braid.sinks.memory()
+        return query.start(checkpoint=tmp_path / "c", sink=sink, available_now=True, workers=1)
+
+    run = start()
+    run.listen(refuse)
+    with pytest.raises(ValueError, match="nobody listens"):
+        run.await_termination()
+    assert heard[-2:] == ["failed", "finished"]
+    assert run.status["message"] == "failed: nobody listens"
+    identity = read_sealed(tmp_path / "c" / "braid.json")["id"]
+    assert not list(memory_root().glob(f"braid-{identity}-*"))
+    assert start().await_termination()
+
+    a.add((1, 2, 11))
+    run = start()
+    run.listen(lambda event: refuse(event) if event.name == "finished" else None)
+    with pytest.raises(ValueError, match="nobody listens"):
+        run.await_termination()
+    assert start().await_termination()
+
+
+def test_a_run_is_over_only_when_its_checkpoint_is_free(
+    spark, tmp_path, a, b, monkeypatch, frames_or_folders
+):
+    a.add((1, 0, 10))
+    b.add((1, 1, 20))
+    streams = {name: each.stream(frames_or_folders) for name, each in {"a": a, "b": b}.items()}
+    query = braid.query(PAIRS, **streams, event_time="ts")
+    close, meanwhile = Checkpoint.close, []
+
+    def close_slowly(self: Checkpoint) -> None:
+        time.sleep(1)
+        meanwhile.append((run.is_active, run.exception, run.status["message"]))
+        close(self)
+
+    def refuse(results: Any, batch: int) -> None:
+        raise RuntimeError("the table is locked")
+
+    monkeypatch.setattr(Checkpoint, "close", close_slowly)
+    run = query.start(checkpoint=tmp_path / "c", sink=braid.sinks.callback(refuse), workers=1)
+    began = time.monotonic()
+    while run.is_active:
+        assert time.monotonic() < began + PATIENCE_S
+        time.sleep(0.001)
+    assert meanwhile == [(True, None, "running")]
+    assert [event["event"] for event in run.events()][-2:] == ["failed", "finished"]
+    assert "the table is locked" in str(run.exception)
+    with pytest.raises(Exception, match="the table is locked"):  # the batch that is owed
+        query.start(checkpoint=tmp_path / "c", sink=braid.sinks.callback(refuse), workers=1)
+
+
+@pytest.mark.parametrize("at_end", [False, True])
+def test_a_callback_that_exits_fails_the_run(spark, tmp_path, a, b, at_end, frames_or_folders):
+    text = (
+        "SELECT a.k, a.v AS va, b.v AS vb "
+        "FROM a [PARTITION BY k ROWS 1], b [RANGE 10 SECONDS] WHERE a.k = b.k"
+    )
+    a.add((1, 0, 10))
+    b.add((1, 1, 20))
+    streams = {name: each.stream(frames_or_folders) for name, each in {"a": a, "b": b}.items()}
+    calls: list[int] = []
+
+    def leave(results: Any, batch: int) -> None:
+        calls.append(batch)
+        if bool(results.count()) == at_end:  # all results come with the end of the input
+            raise SystemExit(3)
+
+    query = braid.query(text, **streams, event_time="ts")
+    run = query.start(
+        checkpoint=tmp_path / "c",
+        sink=braid.sinks.callback(leave),
+        workers=1,
+        available_now=True,
+    )
+    with pytest.raises(BraidError, match=r"the run was ended by SystemExit\(3\)"):
+        run.await_termination(PATIENCE_S)
+    with pytest.raises(BraidError, match="SystemExit"):
+        run.await_termination(PATIENCE_S)
+    assert calls == list(range(len(calls))), "the batch is not shown once more meanwhile"
+    assert "SystemExit(3)" in run.status["message"]
+    assert isinstance(run.exception, BraidError)
+    assert [event["event"] for event in run.events()][-2:] == ["failed", "finished"]
 
 
 @pytest.mark.parametrize("available_now", [False, True])

@@ -83,7 +83,8 @@ def run(
         str,
         typer.Option(
             metavar="fail|keep",
-            help="End at a row that an expression fails for, or keep it apart.",
+            help="End at a row that an expression of its stream fails for, or keep it apart. "
+            "Overflows in expressions over several streams end the run.",
         ),
     ] = "fail",
     files_per_batch: Annotated[int, typer.Option(help="Files of each stream in a batch.")] = 1,

@@ -6,6 +6,7 @@ import json
 import time
 from collections import deque
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from braid.events.facts import Event, to_json
@@ -40,20 +41,31 @@ class Journal:
         self._listeners.append(listener)
 
     def add(self, event: Event) -> None:
-        """Take an event down."""
+        """Take an event down, and tell everyone; the first error on the way is raised then."""
         record = to_json(event, time.time_ns() // 1000)
         self._kept.append(record)
-        if self._file is not None:
+        told = (partial(listener, event) for listener in self._listeners)
+        faults: list[BaseException] = []
+        for step in (partial(self._write, record), *told):
             try:
-                self._file.write(json.dumps(record) + "\n")
-                self._file.flush()
-            except OSError as error:
-                file, self._file = self._file, None  # the run's end is an event too
-                with suppress(OSError):
-                    file.close()
-                raise _unwritable(file.name, error) from None
-        for listener in self._listeners:
-            listener(event)
+                step()
+            except BaseException as fault:
+                faults.append(fault)
+        if faults:
+            raise faults[0]
+
+    def _write(self, record: dict[str, Any]) -> None:
+        """Append to the file, if there is one."""
+        if self._file is None:
+            return
+        try:
+            self._file.write(json.dumps(record) + "\n")
+            self._file.flush()
+        except OSError as error:
+            file, self._file = self._file, None  # the run's end is an event too
+            with suppress(OSError):
+                file.close()
+            raise _unwritable(file.name, error) from None
 
     def records(self) -> list[dict[str, Any]]:
         """The events so far, as JSON objects."""

@@ -31,8 +31,8 @@ FAIL, KEEP = "fail", "keep"
 FOLDER = "bad-rows"
 """Where they are kept, inside the checkpoint."""
 
-BAD = "bad"
-"""The column of a stream's rows that says why a row is bad; null if it is not."""
+BAD = "__braid_bad"
+"""The column that says why a row is bad, or null; its name is none of a stream's own."""
 
 UNREADABLE = "__braid_unreadable"
 """The column in which Spark puts the text of a CSV or JSON row that does not fit."""
@@ -74,7 +74,7 @@ def tried(
     """A source's rows with computed columns: those that meet the condition, and the bad ones.
 
     Expressions come with the names of their columns. A bad row has a reason in the column
-    `bad`, and itself as it was read, or as JSON with the columns to be `shown`.
+    `BAD`, and itself as it was read, or as JSON with the columns to be `shown`.
     """
     whole = f"to_json(struct({', '.join(map(_quoted, shown))}))"
     reasons: list[tuple[str, str]] = []

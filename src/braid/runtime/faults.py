@@ -71,6 +71,21 @@ def explain_fault(fault: Exception, file: str = "an input file") -> BraidError |
     return _first_line(text)
 
 
+def error_of(fault: BaseException) -> Exception:
+    """What ended a run, as an error: Python ends threads without a word at a `SystemExit`.
+
+    >>> print(error_of(SystemExit(3)))
+    the run was ended by SystemExit(3)
+      hint: a callback or a listener has raised it; to end a run, call its stop() elsewhere
+    """
+    if isinstance(fault, Exception):
+        return fault
+    return BraidError(
+        f"the run was ended by {fault!r}",
+        hint="a callback or a listener has raised it; to end a run, call its stop() elsewhere",
+    )
+
+
 def lost_spark(spark: SparkSession) -> BraidError | None:
     """The error to show if Spark is no longer there: it was stopped, or has died."""
     context = spark.sparkContext

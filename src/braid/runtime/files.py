@@ -11,7 +11,7 @@ import datetime as dt
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -23,7 +23,7 @@ from braid.model.errors import BraidError
 from braid.model.paths import local_path
 from braid.model.shown import Shown
 from braid.runtime.bad_rows import UNREADABLE
-from braid.runtime.faults import MEND, explain_fault
+from braid.runtime.faults import KEEP, MEND, explain_fault
 
 if TYPE_CHECKING:
     import os
@@ -130,6 +130,8 @@ class FolderReader:
         reader = self._reader()
         if self.format == "csv":
             reader = reader.option("inferSchema", "true")
+        elif self.format == "json":  # a torn line names no columns; it is seen when it is read
+            reader = reader.option("mode", "DROPMALFORMED")
         try:
             schema = reader.format(self.format).load(self._first).schema
         except Exception as fault:
@@ -140,7 +142,10 @@ class FolderReader:
                 f"cannot read the columns of {self._first}: {reason}", hint=MEND
             ) from None
         if not schema:
-            raise BraidError(f"{self._first} is empty, so it names no columns", hint=MEND)
+            raise BraidError(
+                f"{self._first} names no columns: it is empty, or no row of it is whole",
+                hint=MEND,
+            )
         self.schema = _widened(schema) if self.format == "csv" else schema
 
     def _refuse_nanoseconds(self) -> None:
@@ -169,7 +174,7 @@ class FolderReader:
         """
         paths = [self.stream.path(name) for name in names]
         for path in paths:
-            self._check(path, needed)
+            self._check(path, needed, keeps_bad)
         reader, schema = self._reader(), self.schema
         if keeps_bad and self.format != "parquet":
             schema = StructType([*schema.fields, StructField(UNREADABLE, StringType())])
@@ -178,7 +183,7 @@ class FolderReader:
             return self.spark.createDataFrame([], schema)
         return reader.schema(schema).format(self.format).load(paths)
 
-    def _check(self, path: str, needed: list[str]) -> None:
+    def _check(self, path: str, needed: list[str], keeps_bad: bool) -> None:
         """Refuse a file of other columns; CSV and JSON values are checked as they are read."""
         if not Path(path).is_file():
             raise BraidError(
@@ -188,7 +193,7 @@ class FolderReader:
         if self.format == "parquet":
             self._check_parquet(path, needed)
         elif self.format == "json":
-            self._check_json(path)
+            self._check_json(path, keeps_bad)
 
     def _check_parquet(self, path: str, needed: list[str]) -> None:
         first, this = self._first_parquet, _parquet_schema(path)
@@ -200,22 +205,31 @@ class FolderReader:
                 kinds = f"{this.field(name).type}, not {first.field(name).type}"
                 raise _other_columns(path, f"its column {name!r} is {kinds}")
 
-    def _check_json(self, path: str) -> None:
+    def _check_json(self, path: str, keeps_bad: bool) -> None:
+        """Refuse other columns than the stream's, by the first line that is not kept apart."""
         try:
-            with open(path, encoding="utf-8") as file:
-                line = file.readline()
-            record = json.loads(line) if line.strip() else {}
+            with open(path, "rb") as file:
+                records = map(_json_object, file)
+                record = next(filter(None, records) if keeps_bad else records, {})
         except OSError as error:
             raise BraidError(f"cannot read {path}: {error.strerror}", hint=MEND) from None
-        except ValueError:
-            record = None
-        if not isinstance(record, dict):
+        if record is None:
             raise BraidError(
-                f"cannot read {path}: its first line is not a JSON object", hint=MEND
+                f"cannot read {path}: its first line is not a JSON object",
+                hint=f"{MEND}; or {KEEP}",
             )
         strangers = [name for name in record if name not in self.schema.names]
         if strangers:
             raise _other_columns(path, f"it has a column {strangers[0]!r}")
+
+
+def _json_object(line: bytes) -> dict[str, Any] | None:
+    """What a line says, which is nothing if it is blank; `None` if it is no object."""
+    try:
+        record = json.loads(line) if line.strip() else {}
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) else None
 
 
 def _widened(schema: StructType) -> StructType:

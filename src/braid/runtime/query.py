@@ -329,9 +329,10 @@ class ContinuousQuery(Shown):
         With `max_ahead` ("1 hour"), rows whose time lies further ahead of the driver's clock
         than that are refused: they are counted, and kept with those that are `late`.
 
-        A row that an expression fails for, or that does not fit its stream's columns, ends the
-        run. With `bad_rows="keep"` such rows are counted, and kept with their reason in the
-        checkpoint's folder `bad-rows`.
+        A row that an expression of its stream fails for, or that does not fit its stream's
+        columns, ends the run. With `bad_rows="keep"` such rows are counted, and kept with their
+        reason in the checkpoint's folder `bad-rows`. Expressions over several streams are not
+        tried: where one overflows, the run ends, and the error names the CAST that cures it.
 
         With a `skew_buffer`, no worker takes more rows of a batch than it can join in the time
         of the others: up to so many rows wait for later batches, and beyond that the sources.

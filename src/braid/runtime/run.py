@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,10 +15,10 @@ from braid.events import BatchDone, Event, Failed, FileAwaited, Finished
 from braid.model.errors import BraidError
 from braid.model.shown import Shown
 from braid.runtime.behind import rows_between
-from braid.runtime.faults import explain_fault, lost_spark, unlogged_end
+from braid.runtime.faults import error_of, explain_fault, lost_spark, unlogged_end
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from concurrent.futures import Future
 
     from pyspark.sql import DataFrame, SparkSession
@@ -109,8 +109,8 @@ class Run(Shown):
         self._progress = Progress()
         self._message = "running"
         self._began = time.monotonic()
-        self._ending = threading.RLock()  # a listener to the end may ask about it
-        self._ended = False
+        self._ending = threading.RLock()  # a listener to the end may wait for it
+        self._is_ending = self._ended = False
         self._exception: Exception | None = None
         self._feed: Feed | None = None
         journal.listen(self._follow)
@@ -174,13 +174,15 @@ class Run(Shown):
         """
         assert self._feed is not None, "a run has a feed from its start"
         try:
-            ended = self._feed.wait(timeout)
+            if not self._feed.wait(timeout):
+                return False
         except Exception as failure:
             self._end("failed", failure)
             raise
-        if ended:
-            self._end("input used up" if self._feed.is_used_up else "stopped")
-        return ended
+        self._end("input used up" if self._feed.is_used_up else "stopped")
+        if self._exception is not None:
+            raise self._exception
+        return True
 
     def cleanup(self) -> None:
         """Have the results made that groups on disk owe, from the next batch on."""
@@ -198,27 +200,49 @@ class Run(Shown):
         assert self._feed is not None, "a run has a feed from its start"
         self._feed.stop()
         try:
-            self._feed.wait(None)
-        finally:
+            self.await_termination()
+        finally:  # a second signal does not wait for the batch at hand
             self._end("stopped")
 
     def _end(self, reason: str, failure: Exception | None = None) -> None:
-        """Tell of the end, and let go of all that the run holds; whoever comes second waits."""
+        """Tell of the end, and let go of all that the run holds; whoever comes second waits.
+
+        What fails here is the run's failure, unless it has one, and keeps nothing from being
+        let go of. The run is over only then: another may begin on its checkpoint.
+        """
         with self._ending:
-            if self._ended:
+            if self._is_ending:
                 return
-            done = self._progress
-            self._exception, self._message, self._ended = failure, reason, True
-            if failure is not None:
-                message = getattr(failure, "message", None) or str(failure)
-                self._message = f"failed: {message}"
-                hint = getattr(failure, "hint", None) or ""
-                self._journal.add(Failed(done.batch, message, hint))
-            elapsed_ms = round((time.monotonic() - self._began) * 1000)
-            self._journal.add(
-                Finished(reason, done.batches, done.input_rows, done.output_rows, elapsed_ms)
-            )
-            self._close()
+            self._is_ending = True
+            steps: list[Callable[[], None]] = [
+                partial(self._journal.add, event) for event in self._last(reason, failure)
+            ]
+            signal: BaseException | None = None
+            for step in (*steps, self._close):
+                try:
+                    step()
+                except Exception as error:
+                    failure = failure or error
+                except BaseException as fault:
+                    failure, signal = failure or error_of(fault), fault
+            self._exception = failure
+            self._message = reason if failure is None else f"failed: {_message(failure)}"
+            self._ended = True
+            if signal is not None:
+                raise signal
+
+    def _last(self, reason: str, failure: Exception | None) -> Iterator[Event]:
+        """The events of the end."""
+        done = self._progress
+        if failure is not None:
+            hint = getattr(failure, "hint", None) or ""
+            yield Failed(done.batch, _message(failure), hint)
+        elapsed_ms = round((time.monotonic() - self._began) * 1000)
+        yield Finished(reason, done.batches, done.input_rows, done.output_rows, elapsed_ms)
+
+
+def _message(failure: Exception) -> str:
+    return getattr(failure, "message", None) or str(failure)
 
 
 class _Pace:
@@ -293,8 +317,8 @@ class FolderFeed:
             if not self._stopping.is_set():
                 self._coordinator.end(self._spark)
                 self._used_up = True
-        except Exception as failure:
-            self._failure = lost_spark(self._spark) or failure
+        except BaseException as fault:
+            self._failure = lost_spark(self._spark) or error_of(fault)
         finally:
             self._ended.set()
 
@@ -395,12 +419,20 @@ class SparkFeed:
             if self._stopping:
                 # Returning would tell Spark that the batch is done.
                 raise BraidError(f"stopped before batch {number}")
-            try:
+            with self._noting():
                 self._coordinator.on_source_batch(rows, number)
-            except Exception as failure:
-                # Kept, because what Spark hands on of it is a text.
-                self._failure = failure
-                raise
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Keep what fails here as an error, because what Spark hands on of it is a text."""
+        try:
+            yield
+        except Exception as fault:
+            self._failure = fault
+            raise
+        except BaseException as fault:
+            self._failure = error_of(fault)
+            raise self._failure from fault
 
     def _unread_rows(self, read_rows: int) -> float | None:
         """What Spark said of its sources when it had taken the batch before this one."""
@@ -417,11 +449,10 @@ class SparkFeed:
 
     def _take_arrived(self) -> None:
         try:
-            with self._at_work:
+            with self._at_work, self._noting():
                 if not self._stopping:
                     self._coordinator.take_arrived(self._spark)
-        except Exception as failure:
-            self._failure = failure
+        except Exception:  # noted
             self._query.stop()
 
     def wait(self, timeout_s: float | None) -> bool:
@@ -436,7 +467,8 @@ class SparkFeed:
                 raise lost
             with self._at_work:
                 if not self._stopping and self._failure is None and self._has_read_all():
-                    self._coordinator.end(self._spark)
+                    with self._noting():
+                        self._coordinator.end(self._spark)
                     self._used_up = True
                 self._stopping = True
             if self._failure is not None:

@@ -17,10 +17,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark import TaskContext
 
+from braid.join.expression import Overflow
+from braid.join.expression.kinds import is_number
 from braid.join.outgoing import sent_report
 from braid.join.step import Step, make_step
 from braid.join.worker import evaluate
 from braid.model.errors import BraidError
+from braid.model.expression import GROUPED, columns_of
+from braid.plan.explain import show_expression
 from braid.runtime.heap import settle_in
 from braid.runtime.memory_tier import claim_memory
 from braid.runtime.orders import Orders
@@ -77,11 +81,28 @@ class Job:
 
     def _refusal(self, number: int, error: BraidError) -> pa.RecordBatch:
         """An error in place of a report."""
-        text = json.dumps({"error": error.message, "hint": error.hint})
+        hint = self._cast_in(error) if isinstance(error, Overflow) else error.hint
+        text = json.dumps({"error": error.message, "hint": hint})
         later = self.plan.rounds.rounds[number + 1 :]
         if not later:
             return pa.RecordBatch.from_pydict({"report": [text]})
         return sent_report(self.plan.wire, later[0], text)
+
+    def _cast_in(self, overflow: Overflow) -> str | None:
+        """The CAST that cures an overflow, of a column that it names if there is one."""
+        types = self.plan.wire.types
+        numbers = [
+            column
+            for column in (columns_of(overflow.call) if overflow.call else ())
+            if column.stream != GROUPED and is_number(types[column])
+        ]
+        if not numbers:
+            return overflow.hint
+        shown = show_expression(self.plan.query, numbers[0])
+        return (
+            f"write CAST({shown} AS DOUBLE) there, or CAST it to a wider DECIMAL; "
+            "a query that has changed needs a checkpoint of its own"
+        )
 
     def _step(self, orders: Orders, number: int, worker: int) -> Step:
         return make_step(

@@ -25,6 +25,24 @@ def test_events_are_kept_in_order_and_told_to_listeners_from_then_on() -> None:
     assert heard == [END]
 
 
+def test_a_listener_that_raises_keeps_an_event_from_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    journal = Journal(path)
+    heard: list[Event] = []
+
+    def refuse(event: Event) -> None:
+        raise ValueError(f"no {event.name}")
+
+    for listener in (refuse, heard.append, refuse):
+        journal.listen(listener)
+    for event in (BatchRetried(0, "x"), END):
+        with pytest.raises(ValueError, match=f"no {event.name}"):
+            journal.add(event)
+    journal.close()
+    assert [event.name for event in heard] == ["retried", "finished"]
+    assert len(path.read_text().splitlines()) == 2
+
+
 def test_events_are_appended_to_a_file_line_by_line_as_they_happen(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     for _ in range(2):

@@ -15,6 +15,6 @@ A *value* is an Arrow array with one cell per row, or a scalar where all rows ag
 are never written out. No function here knows rows, streams or queries.
 """
 
-from braid.join.expression.walk import evaluate, holds, type_of
+from braid.join.expression.walk import Overflow, evaluate, holds, type_of
 
-__all__ = ["evaluate", "holds", "type_of"]
+__all__ = ["Overflow", "evaluate", "holds", "type_of"]

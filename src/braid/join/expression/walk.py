@@ -15,9 +15,28 @@ from braid.model.errors import BraidError
 from braid.model.expression import Call, Column, Expression, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+
+class Overflow(BraidError):
+    """A result that does not fit its type: that of a `call`, if a CAST in it is a cure."""
+
+    def __init__(self, call: Call, kinds: Sequence[pa.DataType]) -> None:
+        """Name the operation, with the types of its arguments."""
+        can_cast = call.function not in _WHOLE and not any(map(pa.types.is_temporal, kinds))
+        super().__init__(
+            f"overflow: a result of '{call.function}' for {', '.join(map(str, kinds))} "
+            "does not fit its type",
+            hint="CAST a column in it to DOUBLE or to a wider DECIMAL"
+            if can_cast
+            else "leave such combinations out, by a condition in WHERE",
+        )
+        self.call = call if can_cast else None
+
+
+_WHOLE = ("ceil", "floor")  # whatever they are given, their results have 64 bits
 
 
 def evaluate(
@@ -57,8 +76,8 @@ def _value(expression: Expression, columns: Callable[[Column], pa.Array]) -> Val
             return settled(columns(expression))
         case Literal(value):
             return _constant(value)
-        case Call(function, arguments):
-            return _apply(function, [_value(argument, columns) for argument in arguments])
+        case Call():
+            return _apply(expression, [_value(each, columns) for each in expression.arguments])
 
 
 def _constant(value: object) -> pa.Scalar:
@@ -77,16 +96,12 @@ def _constant(value: object) -> pa.Scalar:
     return scalar
 
 
-def _apply(function: str, values: list[Value]) -> Value:
+def _apply(call: Call, values: list[Value]) -> Value:
     try:
-        return _FUNCTIONS[function](*values)
+        return _FUNCTIONS[call.function](*values)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         # Each function checks its types first, so all that can be wrong are the values.
-        given = ", ".join(str(value.type) for value in values)
-        raise BraidError(
-            f"overflow: a result of '{function}' for {given} does not fit its type",
-            hint="CAST an argument to DOUBLE or to a wider DECIMAL",
-        ) from None
+        raise Overflow(call, [value.type for value in values]) from None
 
 
 _FUNCTIONS: Mapping[str, Callable[..., Value]] = {

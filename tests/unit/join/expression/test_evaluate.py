@@ -256,6 +256,14 @@ def test_an_overflow_is_an_error_that_names_the_operation(
         evaluate(expression, no_columns, 1)
 
 
+def test_an_overflow_that_no_cast_cures_has_another_cure() -> None:
+    late = call("+", dt.datetime.max, dt.timedelta(microseconds=2**63 - 1))
+    for expression in (call("ceil", 1e300), late):
+        with pytest.raises(BraidError) as caught:
+            evaluate(expression, no_columns, 1)
+        assert caught.value.hint == "leave such combinations out, by a condition in WHERE"
+
+
 def test_constants_too_large_for_any_type_are_errors() -> None:
     assert type_of(Literal(2**63), lambda _: pa.null()) == pa.decimal128(19, 0)
     with pytest.raises(BraidError, match="has more than 38 digits"):
