@@ -6,6 +6,7 @@ not suit banks of which one is busy and another is quiet. And half way through, 
 over to the last bank and grows beyond all memory.
 """
 
+import math
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -55,6 +56,11 @@ def demo(
         raise BraidError(
             f"a demo of {batches} batches has nothing to show", hint="give --batches 1 or more"
         )
+    if not 0 < rate < math.inf:
+        raise BraidError(
+            f"at {rate:g} offers per second, the demo has nothing to show",
+            hint="give a --rate above 0, such as 2000",
+        )
     with tempfile.TemporaryDirectory(prefix="braid-demo-") as name:
         folder = Path(name)
         typer.echo(f"{QUERY}\n")
@@ -73,7 +79,7 @@ def demo(
             events=events,
             workers=2,
             assign="0.7,0.3",
-            memory=round(1.4 * needed / 2),
+            memory=max(1, round(1.4 * needed / 2)),
             optimizer="exhaustive",
         )
         done = _Done(running.listen)

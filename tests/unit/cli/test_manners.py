@@ -76,6 +76,16 @@ def test_a_demo_without_batches_is_refused(
     assert "hint: give --batches 1 or more" in told
 
 
+@pytest.mark.parametrize("rate", [0, -1, "nan", "inf"])
+def test_a_demo_at_no_rate_is_refused(
+    rate: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, told = said(monkeypatch, capsys, "demo", "--batches", 2, "--rate", rate)
+    assert code == 1
+    assert f"at {rate} offers per second" in told
+    assert "hint: give a --rate above 0" in told
+
+
 def test_a_missing_folder_for_events_is_named_before_spark_starts_and_not_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
