@@ -35,6 +35,7 @@ from braid.runtime.bad_rows import FAIL, forbid_sharing, keeps_bad_rows, unshare
 from braid.runtime.bad_rows import FOLDER as BAD_ROWS
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.event_time import SourceTime, source_times
+from braid.runtime.faults import require_spark
 from braid.runtime.files import FORMATS, FileStream, FolderReader
 from braid.runtime.idleness import Idleness
 from braid.runtime.memory_tier import reclaim_memory, release_memory
@@ -179,6 +180,8 @@ def _check_streams(streams: Mapping[str, object], mistyped: Collection[str]) -> 
             if near:
                 what, hint = f"unknown option {name!r}", f"did you mean {near[0]}?"
             raise BraidError(what, hint=hint)
+        if isinstance(stream, DataFrame):
+            require_spark(stream.sparkSession)
         if isinstance(stream, DataFrame) and not stream.isStreaming:
             raise BraidError(
                 f"stream {name!r} is a DataFrame that does not stream",
@@ -356,6 +359,7 @@ class ContinuousQuery(Shown):
             memory, overflow, strategy, spill_policy, spill_percent, cleanup
         )
         check_sink(sink)
+        require_spark(self.spark)
         workers = self._worker_count(workers)
         if follow and available_now:
             raise BraidError(
