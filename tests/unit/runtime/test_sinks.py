@@ -330,3 +330,10 @@ def test_what_is_no_sink_is_refused_with_the_way_to_make_one(sink: object, cure:
 def test_sinks_are_sinks() -> None:
     for sink in (sinks.memory(), sinks.parquet("out"), sinks.callback(print)):
         check_sink(sink)
+
+
+def test_a_callback_is_a_function_and_a_folder_a_path() -> None:
+    with pytest.raises(BraidError, match="takes a function, not 'x'"):
+        sinks.callback("x")  # type: ignore[arg-type]
+    with pytest.raises(BraidError, match="None is no path"):
+        sinks.parquet(None)  # type: ignore[arg-type]
