@@ -303,7 +303,7 @@ def run(
 
 
 def _other_name_of(trigger: str) -> BraidError:
-    """What is meant by `--trigger`: the optimizer's, by its old name, or one as Spark has it."""
+    """What is meant by `--trigger`: the optimizer's, by its old name, or one as of Spark."""
     if names_trigger(trigger):
         return BraidError(
             "the option --trigger is called --replan-when now",

@@ -20,8 +20,8 @@ from braid.cli import main
             "--trigger",
             "10 seconds",
             "there is no option --trigger\n"
-            '  hint: how often batches come: --interval "10 seconds"; when to look for a better '
-            "plan: --replan-when data",
+            '  hint: how often batches come: --interval "10 seconds"; when to look for a '
+            "better plan: --replan-when data",
         ),
         (
             "--replan-when",
