@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class _Interrupted:
     """A feed without batches; whoever waits for it in the main thread gets a signal."""
 
-    is_used_up = False
+    is_used_up = is_waiting = False
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
