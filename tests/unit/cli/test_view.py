@@ -180,7 +180,7 @@ def on_terminal(
 def test_a_run_without_a_batch_leaves_no_spinner_behind(
     on_terminal: Callable[..., str],
 ) -> None:
-    told, words, after = on_terminal(waits=False).rpartition("the first batch takes longest")
+    _, words, after = on_terminal(waits=False).rpartition("the first batch takes longest")
     assert words
     assert CLEARED in after
 
