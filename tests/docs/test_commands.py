@@ -13,11 +13,14 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from bench.systems import PEERS_STAMP
+from bench.systems import PEERS_STAMP, SYSTEMS
 from braid.cli.app import app
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *(ROOT / "docs").rglob("*.md")]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "examples/README.md")),
+    *(ROOT / "docs").rglob("*.md"),
+]
 MAKEFILE = (ROOT / "Makefile").read_text()
 OUR_MODULE = re.compile(r"-m ((?:bench|examples)[.\w]*)")
 
@@ -58,7 +61,7 @@ def planned(target: str) -> str:
 def test_make_knows_how_and_all_that_its_recipe_names_is_there(target: str) -> None:
     recipe = planned(target)
     assert "Nothing to be done" not in recipe, "a file of that name is no rule"
-    for path in re.findall(r"(?<![\w./-])((?:tools|tests|bench)/[\w./-]+)", recipe):
+    for path in re.findall(r"(?<![\w./-])((?:tools|tests|bench|examples)/[\w./-]+)", recipe):
         assert (ROOT / path).exists(), path
     for module in OUR_MODULE.findall(recipe):
         assert find_spec(module) is not None, module
@@ -95,6 +98,20 @@ def test_every_benchmark_of_make_bench_runs_in_small(
 ) -> None:
     for module in OUR_MODULE.findall(planned("bench")):
         assert "--small" in help_of(module, monkeypatch, capsys), module
+
+
+@pytest.mark.parametrize(
+    "script", sorted({each.script for each in SYSTEMS.values() if not each.in_peers_venv})
+)
+def test_every_system_of_the_benchmark_begins_and_takes_its_options(
+    script: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = help_of(script, monkeypatch, capsys)
+    given = ["--batches", "--warm-up"]
+    for system in SYSTEMS.values():
+        given += system.options if system.script == script else ()
+    for option in (word for word in given if word.startswith("--")):
+        assert re.search(rf"{option}\b", said), option
 
 
 def subcommands(command: Any) -> dict[str, Any]:

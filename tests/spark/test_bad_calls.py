@@ -44,17 +44,31 @@ def rate(spark: SparkSession) -> DataFrame:
         (
             JOIN.format("a", "b"),
             {"streams": {"a": None}},
-            ["stream 'a' is given twice", "both"],
+            ["stream 'a' is given twice", "once"],
         ),
+        (JOIN.format("a", "b"), {"streams": {"B": None}}, ["stream 'b' is given twice"]),
+        (JOIN.format("a", "b"), {"streams": {1: None}}, ["the name of a stream is 1"]),
+        (JOIN.format("a", "b"), {"lateness": 5}, ["cannot read the duration 5", "seconds"]),
+        (JOIN.format("a", "b"), {"memory": "1MB"}, ["memory is an option of start()"]),
+        (JOIN.format("a", "b"), {"event_time": None}, ["no event_time", 'event_time="ts"']),
+        (JOIN.format("a", "b"), {"event_time": 5}, ["event_time is a int", "the column"]),
+        (JOIN.format("a", "b"), {"event_time": {"a": 5}}, ["event_time of stream 'a' is a"]),
     ],
 )
 def test_a_call_that_cannot_be_meant_is_refused(
     rate: DataFrame, text: str, given: dict[str, Any], words: list[str]
 ) -> None:
     with pytest.raises(BraidError) as refused:
-        braid.query(text, event_time="ts", a=rate, b=rate, **given)
+        braid.query(text, **({"event_time": "ts", "a": rate, "b": rate} | given))
     assert all(word in str(refused.value) for word in words), str(refused.value)
     assert refused.value.hint
+
+
+def test_a_mistyped_event_time_is_found_before_it_is_missed(rate: DataFrame) -> None:
+    mistyped: dict[str, Any] = {"event_tme": "ts"}
+    with pytest.raises(BraidError, match="unknown option 'event_tme'") as refused:
+        braid.query(JOIN.format("a", "b"), a=rate, b=rate, **mistyped)
+    assert refused.value.hint == "did you mean event_time?"
 
 
 def test_a_table_among_streams_is_to_be_joined_before_the_query(
@@ -72,12 +86,30 @@ def test_a_mapping_takes_streams_of_any_name(rate: DataFrame, names: tuple[str, 
     assert bound.query.sources() == names
 
 
-def test_a_sink_of_another_kind_is_refused_before_anything_is_made(
-    rate: DataFrame, tmp_path: Path
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"sink": "out"}, ["the sink 'out' is a path", "braid.sinks.parquet('out')"]),
+        ({"late": braid.sinks.parquet("l")}, ["ParquetSink", "is no path"]),
+        ({"name": ""}, ["the name of a run is ''", "leave it out"]),
+        ({"name": " "}, ["the name of a run is ' '"]),
+        ({"name": 5}, ["the name of a run is 5"]),
+        ({"interval": 5}, ["cannot read the duration 5"]),
+        ({"trigger": "data"}, ["trigger= of start() is called replan_when=", "'data'"]),
+        ({"trigger": "10 seconds"}, ["no option trigger=", "interval='10 seconds'"]),
+        ({"trigger": {"availableNow": True}}, ["no option trigger=", "available_now=True"]),
+        ({"replan_when": "weekly"}, ["unknown replan_when 'weekly'", "known: data, memory"]),
+        ({"replan_when": 5}, ["unknown replan_when 5", "known: data, memory, refined"]),
+    ],
+)
+def test_an_option_that_cannot_be_meant_is_refused_before_anything_is_made(
+    rate: DataFrame, tmp_path: Path, given: dict[str, Any], words: list[str]
 ) -> None:
     bound = braid.query(JOIN.format("a", "b"), {"a": rate}, event_time="ts", b=rate)
-    with pytest.raises(BraidError, match="the sink 'out' is a path"):
-        bound.start(checkpoint=tmp_path / "checkpoint", sink="out")
+    options = {"checkpoint": tmp_path / "checkpoint", "sink": braid.sinks.memory()} | given
+    with pytest.raises(BraidError) as refused:
+        bound.start(**options)
+    assert all(word in str(refused.value) for word in words), str(refused.value)
     assert not (tmp_path / "checkpoint").exists()
 
 

@@ -35,7 +35,7 @@ def test_the_death_of_spark_is_told_as_such(tmp_path: Path) -> None:
         assert process.wait(60) == 1
     told = log.read_text()
     assert "error: Spark has died (SIGKILL)" in told
-    assert "the same command goes on" in told
+    assert "the same command goes on; in Python, a new session and a new query" in told
     assert "Traceback" not in told
     assert not [h for h in memory_root().glob("braid-*") if _is_of(h, place.checkpoint)]
 
@@ -71,3 +71,29 @@ def stop_under_a_run(folder: Path, as_frames: bool) -> tuple[str, str]:
 def test_stopping_spark_under_a_run_is_told_as_such(tmp_path: Path, as_frames: bool) -> None:
     told = in_own_process(stop_under_a_run, tmp_path, as_frames)
     assert told == ("the Spark session was stopped", "failed")
+
+
+def start_after_a_stop(folder: Path) -> list[str]:
+    """What is said of a query whose Spark was stopped, and of a new one over its streams."""
+    spark = braid.session("local[2]")
+    rows = spark.readStream.format("rate").load()
+    rate = rows.selectExpr("value AS k", "timestamp AS ts")
+    text = "SELECT a.k FROM a [RANGE 1 DAY], b [RANGE 1 DAY] WHERE a.k = b.k"
+    bound = braid.query(text, event_time="ts", a=rate, b=rate)
+    spark.stop()
+    said = []
+    for start in (
+        lambda: bound.start(checkpoint=folder / "c", sink=braid.sinks.memory()),
+        lambda: braid.query(text, event_time="ts", a=rate, b=rate),
+    ):
+        with pytest.raises(BraidError) as caught:
+            start()
+        said.append(str(caught.value))
+    assert not (folder / "c").exists()
+    return said
+
+
+def test_a_query_whose_spark_was_stopped_is_to_be_made_anew(tmp_path: Path) -> None:
+    for said in in_own_process(start_after_a_stop, tmp_path):
+        assert "the Spark session was stopped" in said
+        assert "start Spark again with braid.session(), and make the query anew" in said

@@ -250,8 +250,7 @@ WINDOWS = "a [RANGE 1 SECONDS], b [RANGE 1 SECONDS]"
     ("froms", "options", "told"),
     [
         (WINDOWS, {"optimizer": "best"}, "unknown optimizer 'best'"),
-        (WINDOWS, {"trigger": "data"}, "is called replan_when= now"),
-        (WINDOWS, {"replan_when": "dat"}, "unknown trigger 'dat'"),
+        (WINDOWS, {"replan_when": "dat"}, "unknown replan_when 'dat'"),
         (WINDOWS, {"migration": "leap"}, "unknown way to change a plan 'leap'"),
         (WINDOWS, {"replan_when": "data treshold=1"}, "unknown parameter of data 'treshold'"),
         (WINDOWS, {"optimizer": "exhaustive", "replan_when": "data threshold=3"}, "threshold"),

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import braid
+from braid.model.errors import BraidError
 from braid.runtime.session import SETTINGS, unpinned
 
 BRAID = [sys.executable, "-c", "from braid.cli import main; main()"]
@@ -44,3 +45,16 @@ def test_a_session_without_the_settings_for_pinning_is_told_which_it_lacks():
         "spark.shuffle.reduceLocality.enabled=false",
         "spark.locality.wait.process=30s",
     ]
+
+
+def test_an_environment_that_asks_for_spark_connect_is_refused(monkeypatch):
+    monkeypatch.setenv("SPARK_REMOTE", "sc://localhost:15002")
+    with pytest.raises(BraidError, match="the environment asks for Spark Connect") as refused:
+        braid.session()
+    assert refused.value.hint == "unset SPARK_REMOTE"
+
+
+def test_a_setting_that_asks_for_spark_connect_is_refused():
+    with pytest.raises(BraidError, match=r"the setting spark\.remote asks") as refused:
+        braid.session(spark_remote="sc://localhost:15002")
+    assert refused.value.hint == "leave it out"

@@ -543,7 +543,9 @@ def test_a_run_that_follows_reads_new_files_until_it_is_stopped(spark, tmp_path,
     wait_until(lambda: run.progress.input_rows == 5, run)
     wait_until(lambda: bool(sink.rows()), run)
     assert [row["n"] for row in sink.rows()] == [1]
+    wait_until(lambda: run.is_waiting, run)
     run.stop()
+    assert not run.is_waiting
     assert run.events()[-1]["reason"] == "stopped"
     assert [row["n"] for row in sink.rows()] == [1], "a stop closes no window"
     for each in (a, b):

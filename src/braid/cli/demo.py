@@ -6,6 +6,7 @@ not suit banks of which one is busy and another is quiet. And half way through, 
 over to the last bank and grows beyond all memory.
 """
 
+import math
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,8 +18,9 @@ import typer
 from braid.cli.news import sentence_of
 from braid.cli.spark_start import start_spark, waiting
 from braid.cli.stopping import see_through
-from braid.events import Event, Migrated, Relocated, Spilled
+from braid.events import Event, Migrated, Relocated, Spilled, require_folder
 from braid.model.errors import BraidError
+from braid.model.paths import local_path
 from braid.runtime import sinks
 from braid.runtime.files import files
 from braid.runtime.query import query
@@ -47,7 +49,8 @@ def demo(
     rate: Annotated[float, typer.Option(help="Offers per second of a bank.")] = 2000.0,
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     events: Annotated[
-        Path | None, typer.Option(metavar="FILE.jsonl", help="File to append events to.")
+        Path | None,
+        typer.Option(parser=local_path, metavar="FILE.jsonl", help="File to append events to."),
     ] = None,
 ) -> None:
     """Integrate three banks' offers with a live view, then compare with DuckDB."""
@@ -55,6 +58,13 @@ def demo(
         raise BraidError(
             f"a demo of {batches} batches has nothing to show", hint="give --batches 1 or more"
         )
+    if not 0 < rate < math.inf:
+        raise BraidError(
+            f"at {rate:g} offers per second, the demo has nothing to show",
+            hint="give a --rate above 0, such as 2000",
+        )
+    if events is not None:
+        require_folder(events)
     with tempfile.TemporaryDirectory(prefix="braid-demo-") as name:
         folder = Path(name)
         typer.echo(f"{QUERY}\n")
@@ -73,7 +83,7 @@ def demo(
             events=events,
             workers=2,
             assign="0.7,0.3",
-            memory=round(1.4 * needed / 2),
+            memory=max(1, round(1.4 * needed / 2)),
             optimizer="exhaustive",
         )
         done = _Done(running.listen)

@@ -9,6 +9,7 @@ from braid import cql
 from braid.cli.plan_picture import draw_plan
 from braid.cli.run import EventTimeOption, check_streams, event_times_of, query_text, streams_of
 from braid.cql.event_time import time_names
+from braid.model.paths import local_path
 from braid.plan.explain import explain as explain_rounds
 from braid.plan.lay_rounds import lay_rounds
 from braid.plan.shape import read_shape, shape_text
@@ -37,7 +38,10 @@ def explain(
         str | None, typer.Option(metavar="ORDERS", help="Who probes whom first.")
     ] = None,
     draw: Annotated[
-        Path | None, typer.Option(metavar="FILE.svg", help="Draw the plan into this file.")
+        Path | None,
+        typer.Option(
+            parser=local_path, metavar="FILE.svg", help="Draw the plan into this file."
+        ),
     ] = None,
 ) -> None:
     """Show a query's plan: its tree, states, probes and shuffles, and what Spark computes.

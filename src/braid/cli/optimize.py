@@ -13,6 +13,7 @@ from rich.text import Text
 
 from braid.cli.plans_picture import draw_plans
 from braid.model.errors import BraidError
+from braid.model.paths import local_path
 from braid.optimize import (
     MODELS,
     CostModel,
@@ -57,7 +58,8 @@ def optimize(
     ] = True,
     seconds: Annotated[float, typer.Option(help="How long to look for the skyline.")] = 1.0,
     out: Annotated[
-        Path | None, typer.Option(metavar="PICTURE.png", help="Draw CPU against memory.")
+        Path | None,
+        typer.Option(parser=local_path, metavar="PICTURE.png", help="Draw CPU against memory."),
     ] = None,
 ) -> None:
     """Find plans for a join whose CPU and memory both fit, by all strategies.

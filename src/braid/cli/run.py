@@ -1,6 +1,7 @@
 """`braid run`: a query over folders of files, from a shell."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from braid.runtime import sinks
 from braid.runtime.bad_rows import FOLDER as BAD_ROWS
 from braid.runtime.files import FileStream, files
 from braid.runtime.query import query as bind_query
+from braid.runtime.replanning import TRIGGERS, names_trigger
 
 EventTimeOption = Annotated[
     list[str] | None,
@@ -238,10 +240,8 @@ def run(
     again carries on where it stopped.
     """
     if trigger is not None:
-        raise BraidError(
-            "the option --trigger is called --replan-when now",
-            hint=f'write --replan-when "{trigger}"',
-        )
+        raise _other_name_of(trigger)
+    replace(TRIGGERS, what="--replan-when").parse(replan_when)
     text = query_text(file, q)
     streams = streams_of(stream, files_per_batch)
     check_streams(text, streams)
@@ -300,6 +300,20 @@ def run(
         f"{done.input_rows:,} rows in {done.batches:,} batches, {done.output_rows:,} results "
         f"in {out}; dropped {done.late_rows:,} late and {done.null_rows:,} null rows"
         + "".join(f", {rows:,} {why}" for why, rows in others.items() if rows)
+    )
+
+
+def _other_name_of(trigger: str) -> BraidError:
+    """What is meant by `--trigger`: the optimizer's, by its old name, or one as of Spark."""
+    if names_trigger(trigger):
+        return BraidError(
+            "the option --trigger is called --replan-when now",
+            hint=f'write --replan-when "{trigger}"',
+        )
+    return BraidError(
+        "there is no option --trigger",
+        hint='how often batches come: --interval "10 seconds"; when to look for a better plan: '
+        "--replan-when data",
     )
 
 

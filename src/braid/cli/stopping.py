@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from braid.cli.view import RunView
+from braid.events import Recovered
 from braid.model.errors import BraidError
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class Stopped(BaseException):
         """Keep the signal's number: the exit code tells it."""
         super().__init__(number)
         self.number = number
+        self.is_told = False
+        """Whether somebody has said so already."""
 
 
 def heed_signals() -> None:
@@ -47,9 +50,11 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def leave(stopped: Stopped) -> NoReturn:
-    """Exit with the code of a signal; one that comes now does not even wait for threads."""
+    """Say so, and exit with the signal's code; one that comes now does not wait for threads."""
     for number in _SIGNALS:
         signal.signal(number, lambda number, _: os._exit(128 + number))
+    if not stopped.is_told:
+        typer.echo("stopped", err=True)
     sys.exit(128 + stopped.number)
 
 
@@ -61,13 +66,21 @@ def see_through(running: Run, advice: str = "") -> None:
     try:
         with RunView(running):
             running.await_termination()
-    except Stopped:
+    except Stopped as stopped:
         typer.echo("stopping after the batch at hand; a second signal ends at once", err=True)
         try:
             running.stop()
         except BraidError as error:  # Spark may have got the signal too
             typer.echo(error.message, err=True)
-        batch = running.progress.batch
+        batch = _last_batch(running)
         when = "before the first batch" if batch is None else f"after batch {batch}"
         typer.echo(f"stopped {when}{advice}", err=True)
+        stopped.is_told = True
         raise
+
+
+def _last_batch(running: Run) -> int | None:
+    """The last batch of a run, or of those before it from which it goes on."""
+    recovered = (e["batch"] for e in running.events() if e["event"] == Recovered.name)
+    batch = running.progress.batch
+    return next(recovered, None) if batch is None else batch

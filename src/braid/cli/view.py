@@ -9,7 +9,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.spinner import Spinner
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _BAR_WIDTH = 24
 _LATEST = 4  # sentences that stay on the screen
+_FOR_FILES = "waits for files …"
 _AT_FIRST = "the first batch takes longest, as Java compiles what it runs …"
 
 
@@ -37,7 +38,7 @@ class RunView:
         self._run = run
         self._console = Console(stderr=True, highlight=False)
         self._live = (
-            Live(Spinner("dots", _AT_FIRST), console=self._console, refresh_per_second=4)
+            Live(_Wait(run, _AT_FIRST), console=self._console, refresh_per_second=4)
             if self._console.is_terminal
             else None
         )
@@ -55,7 +56,7 @@ class RunView:
     def __enter__(self) -> RunView:
         """Start drawing."""
         if self._live is not None:
-            self._live.start()
+            self._live.start(refresh=True)
         return self
 
     def __exit__(
@@ -64,9 +65,13 @@ class RunView:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Leave the last picture standing."""
-        if self._live is not None:
-            self._live.stop()
+        """Leave the last picture standing; without a batch, only what else has happened."""
+        if self._live is None:
+            return
+        if self._last is None:
+            self._live.update(Text("\n".join(self._news)))
+            self._live.transient = not self._news
+        self._live.stop()
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, BatchDone):
@@ -112,7 +117,22 @@ class RunView:
         )
         news = Text("\n".join(self._news), style="dim")
         watermark = Text(f"watermark {done.watermark or '-'}")
-        return Group(head, watermark, _workers(done), *self._owed.bar(), news)
+        parts = head, watermark, _workers(done), *self._owed.bar(), news, _Wait(self._run)
+        return Group(*parts)
+
+
+class _Wait:
+    """A spinner while a run waits for files, or, as long as it does not, for something else."""
+
+    def __init__(self, run: Run, otherwise: str = "") -> None:
+        self._run, self._otherwise = run, otherwise
+        self._spinner = Spinner("dots")
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        words = _FOR_FILES if self._run.is_waiting else self._otherwise
+        if words:
+            self._spinner.update(text=words)
+            yield self._spinner
 
 
 class _Owed:

@@ -50,7 +50,7 @@ class Choices(Generic[Choice]):
 
         So does what stands `instead`, where the choice has such parameters.
         """
-        name, *given = text.split() or [""]
+        name, *given = (text.split() or [""]) if isinstance(text, str) else [text]
         known = self.parameters_of(name)
         parameters = {each: value for each, value in instead.items() if each in known} | others
         for each in given:

@@ -39,7 +39,7 @@ def parse_duration(text: str) -> int:
     >>> parse_duration("5 seconds")
     5000000
     """
-    found = _WRITTEN.fullmatch(text)
+    found = _WRITTEN.fullmatch(text) if isinstance(text, str) else None
     each = unit_us(found[2]) if found else None
     if found is None or each is None:
         raise BraidError(

@@ -26,6 +26,8 @@ def local_path(path: str | os.PathLike[str]) -> Path:
     >>> local_path("at 12:30/a")
     PosixPath('at 12:30/a')
     """
+    if not isinstance(path, str | os.PathLike):
+        raise BraidError(f"{path!r} is no path", hint="give a text or a pathlib.Path")
     text = os.fspath(path)
     if "\0" in text:
         raise BraidError(f"the path {text!r} has a NUL character", hint="give a path without")

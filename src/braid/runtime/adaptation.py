@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import TYPE_CHECKING
 
 from braid.adapt.guard import vet
@@ -67,11 +68,23 @@ def memory_settings(
     if isinstance(strategy, str):
         strategy = _parsed(strategy, spill_policy, spill_percent)
     return MemorySettings(
-        memory_bytes=parse_size(memory) if isinstance(memory, str) else memory,
+        memory_bytes=None if memory is None else _budget_bytes(memory),
         defers=overflow == "defer",
         strategy=strategy,
         cleanup=cleanup,
     )
+
+
+def _budget_bytes(memory: str | int) -> int:
+    """A budget in bytes, in which a worker can keep something."""
+    size = parse_size(memory) if isinstance(memory, str) else memory
+    if not isinstance(size, Real) or not size >= 1:
+        raise BraidError(
+            f"a memory of {memory!r} has no room for any state",
+            hint="give each worker 1 byte or more, such as '200MB', or leave the memory out: "
+            "it is unbounded then",
+        )
+    return size
 
 
 def _parsed(text: str, spill_policy: str | None, spill_percent: float | None) -> Strategy:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-_GOES_ON = "nothing was lost: the same command goes on"
+_GOES_ON = (
+    "nothing was lost: the same command goes on; in Python, a new session and a new query"
+)
 _DYING_S = 5.0
 MEND = "mend the file, or move it out of the folder, and start again: nothing was lost"
 KEEP = "keep such rows apart: --bad-rows keep, bad_rows='keep'"
@@ -101,6 +103,14 @@ def lost_spark(spark: SparkSession) -> BraidError | None:
                 process.wait(_DYING_S)
     code = None if process is None else process.poll()
     return BraidError(f"Spark has died ({_end_of(code)})", hint=_GOES_ON)
+
+
+def require_spark(spark: SparkSession) -> None:
+    """Raise an error if a query that is yet to begin has lost its Spark."""
+    lost = lost_spark(spark)
+    if lost is not None:
+        cure = "start Spark again with braid.session(), and make the query anew"
+        raise BraidError(lost.message, hint=cure)
 
 
 def _stopped() -> BraidError:

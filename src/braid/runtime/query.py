@@ -8,6 +8,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property, partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ from braid.runtime.bad_rows import FAIL, forbid_sharing, keeps_bad_rows, unshare
 from braid.runtime.bad_rows import FOLDER as BAD_ROWS
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.event_time import SourceTime, source_times
+from braid.runtime.faults import require_spark
 from braid.runtime.files import FileStream, FolderReader
 from braid.runtime.idleness import Idleness
 from braid.runtime.memory_tier import reclaim_memory, release_memory
@@ -45,7 +47,7 @@ from braid.runtime.pacing import Pacing
 from braid.runtime.pinning import drop_anchor
 from braid.runtime.places import check_apart, check_input, places_of
 from braid.runtime.relocation import Relocation
-from braid.runtime.replanning import OFF, Replanning, replanning_of
+from braid.runtime.replanning import OFF, Replanning, names_trigger, replanning_of
 from braid.runtime.run import FolderFeed, Run, SparkFeed
 from braid.runtime.session import described, session
 from braid.runtime.shelf import Shelf
@@ -82,7 +84,7 @@ def query(
     text: str | Draft,
     streams: Mapping[str, Stream] | None = None,
     *,
-    event_time: str | Mapping[str, str],
+    event_time: str | Mapping[str, str] | None = None,
     lateness: str = "0 seconds",
     idle_timeout: str | None = None,
     **more_streams: Stream,
@@ -98,6 +100,7 @@ def query(
     """
     text = text if isinstance(text, str) else text.text
     streams = _all_streams(streams, more_streams)
+    event_time = _checked_times(event_time, streams)
     cql.check_sources(text, list(streams))
     named = used_streams(text, streams)
     used = {name: stream for name, stream in streams.items() if name in named}
@@ -111,7 +114,6 @@ def query(
     columns = {name: reader.schema for name, reader in readers.items()}
     columns |= {name: frame.schema for name, frame in frames.items()}
     schemas = {name: arrow_columns(schema) for name, schema in columns.items()}
-    _check_times(event_time, streams)
     times = source_times(event_time, schemas, SparkTyping(spark, columns).derived)
     columns = {name: times[name].with_spark(schema) for name, schema in columns.items()}
     schemas = {name: times[name].with_arrow(schema) for name, schema in schemas.items()}
@@ -154,12 +156,20 @@ def _all_streams(
             f"streams is a {type(mapped).__name__}, not a mapping of names to streams",
             hint='write streams={"a": …, "b": …}; one called streams is given in it too',
         )
-    for name in mapped or ():
-        if name in named:
+    streams: dict[str, Stream] = {}
+    for name, stream in (*(mapped or {}).items(), *named.items()):
+        if not isinstance(name, str):
             raise BraidError(
-                f"stream {name!r} is given twice", hint="in streams or as a keyword, not both"
+                f"the name of a stream is {name!r}",
+                hint='give the name that the query has for it, such as {"a": …}',
             )
-    streams = {**(mapped or {}), **named}
+        if name.lower() in map(str.lower, streams):
+            raise BraidError(
+                f"stream {name!r} is given twice",
+                hint="give each stream once: upper and lower case make no difference, nor "
+                "does it whether it is given in streams or as a keyword",
+            )
+        streams[name] = stream
     _check_streams(streams, mistyped=set(named))
     return streams
 
@@ -179,7 +189,11 @@ def _check_streams(streams: Mapping[str, object], mistyped: Collection[str]) -> 
             hint = "give a streaming DataFrame, or a folder as braid.files(path)"
             if near:
                 what, hint = f"unknown option {name!r}", f"did you mean {near[0]}?"
+            elif name in mistyped and name in signature(ContinuousQuery.start).parameters:
+                hint = f"{name} is an option of start(); or {hint}"
             raise BraidError(what, hint=hint)
+        if isinstance(stream, DataFrame):
+            require_spark(stream.sparkSession)
         if isinstance(stream, DataFrame) and not stream.isStreaming:
             raise BraidError(
                 f"stream {name!r} is a DataFrame that does not stream",
@@ -195,10 +209,26 @@ def _check_streams(streams: Mapping[str, object], mistyped: Collection[str]) -> 
         )
 
 
-def _check_times(event_time: str | Mapping[str, str], streams: Mapping[str, Stream]) -> None:
-    if not isinstance(event_time, str):
-        for name in event_time:
-            require_known("stream in event_time:", name, streams)
+def _checked_times(
+    event_time: str | Mapping[str, str] | None, streams: Mapping[str, Stream]
+) -> str | Mapping[str, str]:
+    """The event time, once it is known to be of the streams that there are."""
+    if isinstance(event_time, str):
+        return event_time
+    if not isinstance(event_time, Mapping):
+        kind = type(event_time).__name__
+        raise BraidError(
+            "no event_time is given" if event_time is None else f"event_time is a {kind}",
+            hint='name the column that says when, as in event_time="ts"',
+        )
+    for name, text in event_time.items():
+        require_known("stream in event_time:", name, streams)
+        if not isinstance(text, str):
+            raise BraidError(
+                f"the event_time of stream {name!r} is a {type(text).__name__}",
+                hint="name a column, or write an expression, as a text",
+            )
+    return event_time
 
 
 def used_streams(text: str, streams: Mapping[str, Stream]) -> set[str]:
@@ -309,7 +339,7 @@ class ContinuousQuery(Shown):
         spill_policy: str | None = None,
         spill_percent: float | None = None,
         cleanup: str = "end",
-        trigger: str | None = None,
+        trigger: object = None,
     ) -> Run:
         """Run the query in the background, from where the checkpoint stands.
 
@@ -350,14 +380,14 @@ class ContinuousQuery(Shown):
         found.
         """
         if trigger is not None:
-            raise BraidError(
-                "the option trigger= of start() is called replan_when= now",
-                hint=f"write replan_when={trigger!r}",
-            )
+            raise _other_name_of(trigger)
+        if name is not None:
+            self._check_name(name)
         settings = memory_settings(
             memory, overflow, strategy, spill_policy, spill_percent, cleanup
         )
         check_sink(sink)
+        require_spark(self.spark)
         workers = self._worker_count(workers)
         if follow and available_now:
             raise BraidError(
@@ -383,6 +413,8 @@ class ContinuousQuery(Shown):
         )
         for wish in wishes:
             course.ask(wish)
+        max_ahead_us = None if max_ahead is None else parse_duration(max_ahead)
+        interval_s = 0.0 if interval is None else parse_duration(interval) / 1e6
         shares = None if assign is None else parse_shares(assign, workers)
         folder = local_path(checkpoint).absolute()
         kept_late = None if late is None else ParquetSink(late)
@@ -406,13 +438,13 @@ class ContinuousQuery(Shown):
                 pacing=Pacing(skew_buffer),
                 sink=sink,
                 late=kept_late,
-                max_ahead_us=None if max_ahead is None else parse_duration(max_ahead),
+                max_ahead_us=max_ahead_us,
                 keeps_bad=keeps_bad,
                 events=journal_file,
                 available_now=available_now,
                 follow=follow,
-                interval_s=0.0 if interval is None else parse_duration(interval) / 1e6,
-                name=self._run_name(name, opened.id),
+                interval_s=interval_s,
+                name=self._own_name(opened.id) if name is None else name,
             )
             return self._start(setup, opened)
         except BaseException:
@@ -442,17 +474,24 @@ class ContinuousQuery(Shown):
             return text
         return f"{text} in {self.spark.conf.get('spark.sql.session.timeZone')}"
 
-    def _run_name(self, name: str | None, checkpoint_id: str) -> str:
-        """The name of a run; Spark has room for one streaming query of a name."""
-        if name is None:
-            aliases = ", ".join(stream.alias for stream in self.query.streams)
-            name = f"braid {aliases} ({checkpoint_id[:8]})"
+    def _own_name(self, checkpoint_id: str) -> str:
+        """The name of a run that was given none."""
+        aliases = ", ".join(stream.alias for stream in self.query.streams)
+        name = f"braid {aliases} ({checkpoint_id[:8]})"
+        self._check_name(name)
+        return name
+
+    def _check_name(self, name: str) -> None:
+        """Refuse a name that cannot be; Spark has room for one streaming query of a name."""
+        if not isinstance(name, str) or not name.strip():
+            raise BraidError(
+                f"the name of a run is {name!r}", hint="give it a text, or leave it out"
+            )
         if self.frames and any(each.name == name for each in self.spark.streams.active):
             raise BraidError(
                 f"a streaming query called {name!r} runs in this session already",
                 hint="stop it first, or give another name",
             )
-        return name
 
     def _worker_count(self, workers: int | None) -> int:
         if workers is None:
@@ -629,6 +668,20 @@ class _Setup:
     follow: bool
     interval_s: float
     name: str
+
+
+def _other_name_of(trigger: object) -> BraidError:
+    """What is meant by `trigger`: the optimizer's, by its old name, or one as Spark has it."""
+    if names_trigger(trigger):
+        return BraidError(
+            "the option trigger= of start() is called replan_when= now",
+            hint=f"write replan_when={trigger!r}",
+        )
+    return BraidError(
+        "start() has no option trigger=",
+        hint="how often batches come: interval='10 seconds'; to end with what sources have "
+        "now: available_now=True; when to look for a better plan: replan_when='data'",
+    )
 
 
 def _refuse_to_leave_late_rows(last: Commit) -> None:

@@ -63,8 +63,8 @@ OFF = "off"
 _KEPT = 0.8  # of the weight of earlier batches in how busy workers are
 _FIRST_WINDOWS = 10  # until statistics change again, as long as nobody knows better
 _TOGETHER = Way.PARALLEL_TRACK.value
-_TRIGGERS: Choices[Trigger] = Choices(
-    "trigger", {"data": DataDriven, "memory": MemoryDriven, "refined": RefinedMemoryDriven}
+TRIGGERS: Choices[Trigger] = Choices(
+    "replan_when", {"data": DataDriven, "memory": MemoryDriven, "refined": RefinedMemoryDriven}
 )
 
 
@@ -234,6 +234,11 @@ def gathered(wishes: Sequence[Wish], owners: Collection[int]) -> list[Wish]:
     ]
 
 
+def names_trigger(text: object) -> bool:
+    """Whether a text begins with the name of a trigger, as `replan_when` does."""
+    return isinstance(text, str) and text.partition(" ")[0] in TRIGGERS.makers
+
+
 def replanning_of(
     migration: Migration,
     union: StreamUnion,
@@ -256,7 +261,7 @@ def replanning_of(
     require_known("optimizer", optimizer, (OFF, *OPTIMIZERS))
     span_ms = _longest_us(plan.query) / 1000
     # In the time of a window, all of the state is renewed.
-    chosen = _TRIGGERS.parse(trigger, {"interval_ms": span_ms, "period_ms": span_ms})
+    chosen = TRIGGERS.parse(trigger, {"interval_ms": span_ms, "period_ms": span_ms})
     if optimizer == OFF:
         return None
     if plan.is_ordered or span_ms * 1000 >= UNBOUNDED_US:

@@ -88,6 +88,10 @@ class Feed(Protocol):
     def is_used_up(self) -> bool:
         """Whether a feed that has ended has brought all of its input."""
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it has brought all that has come, and more may come."""
+
     def stop(self) -> None:
         """End after the batch at hand."""
 
@@ -146,6 +150,11 @@ class Run(Shown):
         return not self._ended
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether the run has read all files that there are, and waits for more."""
+        return self.is_active and self._feed is not None and self._feed.is_waiting
+
+    @property
     def exception(self) -> Exception | None:
         """The error that ended the run, if one did."""
         return self._exception
@@ -154,7 +163,7 @@ class Run(Shown):
     def status(self) -> dict[str, Any]:
         """What the run does now: a message, whether it is active, and its last batch."""
         return {
-            "message": self._message,
+            "message": "waits for files" if self.is_waiting else self._message,
             "is_active": self.is_active,
             "batch": self._progress.batch,
         }
@@ -288,7 +297,7 @@ class FolderFeed:
         coordinator.ask_for_unread(self._unread_rows)
         self._stopping = threading.Event()
         self._failure: Exception | None = None
-        self._used_up = False
+        self._used_up = self._is_waiting = False
         # Not the thread's own end: a signal during `Thread.join` makes Python take it for over.
         self._ended = threading.Event()
         threading.Thread(target=self._work, name="braid", daemon=True).start()
@@ -300,6 +309,7 @@ class FolderFeed:
                 while not self._stopping.is_set():
                     if upcoming is None and not self._shelf.follows:
                         break
+                    self._is_waiting = upcoming is None
                     if upcoming is None:
                         self._stand_by()
                         upcoming = self._take_next(ahead)
@@ -376,6 +386,11 @@ class FolderFeed:
     def is_used_up(self) -> bool:
         """Whether all files have been read and all that they gave has been shown."""
         return self._used_up
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether all files that there are have been read."""
+        return self._is_waiting
 
     def stop(self) -> None:
         """Take no further batch."""
@@ -497,6 +512,11 @@ class SparkFeed:
     def is_used_up(self) -> bool:
         """Whether all that the sources had has been read and shown."""
         return self._used_up
+
+    @property
+    def is_waiting(self) -> bool:
+        """Never, as far as we know: Spark waits for its sources by itself."""
+        return False
 
     def stop(self) -> None:
         """Stop Spark's query between two batches; it would cut one off in the middle."""

@@ -12,6 +12,7 @@ import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from braid.model.errors import BraidError
 from braid.runtime.java import find_java
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ SETTINGS = {
 _DESCRIPTION = "spark.job.description"
 PINNING = ("spark.shuffle.reduceLocality.enabled", "spark.locality.wait.process")
 """The settings without which workers do not stay with their state."""
+_CONNECT = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")  # to PySpark, they matter if set
 
 
 def session(
@@ -48,6 +50,9 @@ def session(
     `settings` are Spark's own, with underscores for dots: `spark_executor_memory="2g"`. Those
     of `config` have their names as they are: `{"spark.executor.memory": "2g"}`.
     """
+    given = {name.replace("_", "."): value for name, value in settings.items()}
+    given |= config or {}
+    _refuse_connect(given)
     builder = SparkSession.builder
     if SparkContext._active_spark_context is None:
         find_java()
@@ -57,10 +62,20 @@ def session(
         builder = builder.master(master).appName("braid")
         for name, value in {**SETTINGS, **_collector()}.items():
             builder = builder.config(name, value)
-    named = {name.replace("_", "."): value for name, value in settings.items()}
-    for name, value in {**named, **(config or {})}.items():
+    for name, value in given.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def _refuse_connect(settings: Mapping[str, str]) -> None:
+    """Raise an error where Spark would start as a client of a server elsewhere."""
+    asking = [name for name in _CONNECT if name in os.environ]
+    what, cure = "the environment", f"unset {' and '.join(asking)}"
+    if "spark.remote" in settings:
+        what, cure = "the setting spark.remote", "leave it out"
+    elif not asking:
+        return
+    raise BraidError(f"{what} asks for Spark Connect, which Braid cannot run on", hint=cure)
 
 
 def unpinned(settings: Mapping[str, str]) -> list[str]:

@@ -330,6 +330,11 @@ class CallbackSink(_StagedInCheckpoint):
 
     def __init__(self, function: Callable[[DataFrame, int], object]) -> None:
         """Results go to `function`."""
+        if not callable(function):
+            raise BraidError(
+                f"braid.sinks.callback takes a function, not {function!r}",
+                hint="give one of a DataFrame and the number of its batch",
+            )
         self.function = function
 
     def _facts(self) -> dict[str, object]:

@@ -104,6 +104,11 @@ def test_memory_stays_bounded(name: str) -> None:
     assert cluster.count(Spill)
 
 
+def test_workers_without_memory_and_without_state_are_left_alone() -> None:
+    cluster = tried("auto", 0 * EVEN, batches=5, owner=owners(0.7, 0.2, 0.1), budget_bytes=0)
+    assert cluster.accepted == []
+
+
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_load_that_alternates_makes_nobody_thrash(name: str) -> None:
     owner = owners(0.4, 0.3, 0.3)

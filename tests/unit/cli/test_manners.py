@@ -26,6 +26,9 @@ RUN = {"--stream": "a=in", "--out": "o", "--checkpoint": "c", "-q": "SELECT a.k 
                 "--events": "",
             }.items()
         ),
+        ("demo", {"--events": "s3a://bucket/x", "--batches": "1", "--master": "nowhere"}),
+        ("explain", {"--draw": "s3a://bucket/x", "--stream": "a=in"}),
+        ("optimize", {"--out": "s3a://bucket/x"}),
         ("generate", {"--out": "s3a://bucket/x"}),
         ("experiment", {"--out": "s3a://bucket/x"}),
     ],
@@ -74,6 +77,36 @@ def test_a_demo_without_batches_is_refused(
     assert code == 1
     assert "0 batches" in told
     assert "hint: give --batches 1 or more" in told
+
+
+@pytest.mark.parametrize("rate", [0, -1, "nan", "inf"])
+def test_a_demo_at_no_rate_is_refused(
+    rate: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, told = said(monkeypatch, capsys, "demo", "--batches", 2, "--rate", rate)
+    assert code == 1
+    assert f"at {rate} offers per second" in told
+    assert "hint: give a --rate above 0" in told
+
+
+def test_a_demo_without_a_folder_for_its_events_does_not_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = tmp_path / "none" / "e.jsonl"
+    code, told = said(monkeypatch, capsys, "demo", "--batches", 1, "--events", events)
+    assert code == 1
+    assert told.startswith(f"error: cannot write events to {events}")
+
+
+def test_a_picture_may_be_named_by_a_uri(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "0.csv").write_text("k,ts\n1,2024-01-01T00:00:00Z\n")
+    query = "SELECT a.k FROM a [RANGE 1 DAY], a [RANGE 1 DAY] AS b WHERE a.k = b.k"
+    words = ["-q", query, "--stream", f"a={tmp_path}", "--draw", f"file://{tmp_path}/plan.svg"]
+    code, told = said(monkeypatch, capsys, "explain", *words)
+    assert code == 0, told
+    assert (tmp_path / "plan.svg").stat().st_size
 
 
 def test_a_missing_folder_for_events_is_named_before_spark_starts_and_not_made(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
@@ -47,3 +48,21 @@ def test_plans_of_the_skyline_have_their_names(tmp_path: Path) -> None:
     drawn = (tmp_path / "plans.svg").read_text()
     for plan in (found.plans[0], found.plans[-1]):
         assert plan.tree in drawn
+
+
+def test_outliers_do_not_crush_the_plans_that_matter_whose_names_stand_apart(
+    tmp_path: Path,
+) -> None:
+    pairs = {("a", "b"): 0.02, ("b", "c"): 0.002, ("c", "d"): 0.05, ("d", "e"): 0.5}
+    graph = JoinGraph({"a": 20, "b": 2000, "c": 20, "d": 20, "e": 1}, pairs, 50)
+    found = optimize.skyline(graph)
+    assert max(memory for _, memory in found.seen) > 1000 * max(p.memory for p in found.plans)
+    with mpl.rc_context(AS_TEXT):
+        draw_plans({"best": found.plans[0]}, found, Budget(), tmp_path / "plans.svg")
+    drawn = (tmp_path / "plans.svg").read_text()
+    assert re.search(r">plans looked at; \d+ beyond<", drawn)
+    by_memory = sorted(found.plans, key=lambda plan: plan.memory)
+    assert len(by_memory) == 6
+    for number, plan in enumerate(by_memory, start=1):
+        assert f">{number}<" in drawn, "at its point"
+        assert f">{number}  {plan.tree}<" in drawn, "in the list"

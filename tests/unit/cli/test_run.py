@@ -7,18 +7,43 @@ import pytest
 from braid.cli import main
 
 
-def test_the_old_name_of_replan_when_names_the_new_one(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("option", "text", "told"),
+    [
+        (
+            "--trigger",
+            "data threshold=0.3",
+            "the option --trigger is called --replan-when now\n"
+            '  hint: write --replan-when "data threshold=0.3"',
+        ),
+        (
+            "--trigger",
+            "10 seconds",
+            "there is no option --trigger\n"
+            '  hint: how often batches come: --interval "10 seconds"; when to look for a '
+            "better plan: --replan-when data",
+        ),
+        (
+            "--replan-when",
+            "weekly",
+            "unknown --replan-when 'weekly'\n  hint: known: data, memory, refined",
+        ),
+    ],
+)
+def test_when_to_replan_is_told_from_how_often_batches_come(
+    option: str,
+    text: str,
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     places = ["--stream", "a=a", "--out", "o", "--checkpoint", "c"]
-    command = ["braid", "run", "-q", "SELECT", *places, "--trigger", "data threshold=0.3"]
+    command = ["braid", "run", "-q", "SELECT", *places, option, text]
     monkeypatch.setattr("sys.argv", command)
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 1
-    said = capsys.readouterr().err
-    assert "error: the option --trigger is called --replan-when now" in said
-    assert 'hint: write --replan-when "data threshold=0.3"' in said
+    assert f"error: {told}\n" in capsys.readouterr().err
 
 
 def test_help_names_the_new_option_alone(

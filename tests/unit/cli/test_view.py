@@ -141,3 +141,73 @@ def test_on_a_terminal_a_bar_shows_how_far_a_clean_up_is(
 
 def test_the_end_needs_no_line_of_its_own(shown: Callable[..., str]) -> None:
     assert shown(Finished("input used up", 1, 2, 3, 4)) == ""
+
+
+class _Feed:
+    """A feed that brings nothing, whether it waits for files or has none to wait for."""
+
+    is_used_up = False
+
+    def __init__(self, *, waits: bool) -> None:
+        self.is_waiting = waits
+
+    def wait(self, timeout_s: float | None) -> bool:
+        return False
+
+    def stop(self) -> None: ...
+
+
+CLEARED = "\x1b[2K"
+
+
+@pytest.fixture
+def on_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """What a view on a terminal writes about events of a run."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def show(*events: Event, waits: bool) -> str:
+        journal = Journal()
+        run = silent_run(journal)
+        run._feed = _Feed(waits=waits)  # without a thread that watches it
+        with RunView(run):
+            for event in events:
+                journal.add(event)
+        return capsys.readouterr().err
+
+    return show
+
+
+def test_a_run_without_a_batch_leaves_no_spinner_behind(
+    on_terminal: Callable[..., str],
+) -> None:
+    _, words, after = on_terminal(waits=False).rpartition("the first batch takes longest")
+    assert words
+    assert CLEARED in after
+
+
+def test_a_run_that_waits_for_files_says_so(on_terminal: Callable[..., str]) -> None:
+    told = on_terminal(waits=True)
+    assert "waits for files …" in told
+    assert "the first batch" not in told
+    assert CLEARED in told.rpartition("waits for files")[2]
+    assert "waits for files …" in on_terminal(BATCH, waits=True), "also after a batch"
+    assert "waits for files …" not in on_terminal(BATCH, waits=False)
+
+
+def test_what_happens_before_the_first_batch_stays_on_the_screen(
+    on_terminal: Callable[..., str],
+) -> None:
+    told = on_terminal(BatchRetried(0, "a lost executor"), waits=False)
+    assert "batch 0 is tried again: a lost executor" in told.rpartition(CLEARED)[2]
+
+
+def test_a_run_that_is_over_waits_for_nothing() -> None:
+    run = silent_run(Journal())
+    run._feed = _Feed(waits=True)
+    assert run.status["message"] == "waits for files"
+    run._end("stopped")
+    assert not run.is_waiting
+    assert run.status["message"] == "stopped"

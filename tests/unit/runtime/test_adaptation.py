@@ -235,3 +235,10 @@ def test_a_strategy_that_does_not_take_it_says_who_does(
         memory_settings("1MB", strategy=strategy, **said)  # type: ignore[arg-type]
     assert caught.value.hint is not None
     assert "lazy-disk" in caught.value.hint
+
+
+@pytest.mark.parametrize("memory", ["0KB", "0.0001KB", 0, -1, float("nan"), [1]])
+def test_a_memory_that_holds_nothing_is_refused(memory: object) -> None:
+    with pytest.raises(BraidError, match="no room for any state") as caught:
+        memory_settings(memory)  # type: ignore[arg-type]
+    assert "1 byte or more" in str(caught.value.hint)

@@ -452,3 +452,10 @@ def test_a_lost_marker_is_not_written_beside_damaged_results(tmp_path: Path) -> 
     with pytest.raises(DamagedFile):
         opened_again(tmp_path, last)
     assert not (tmp_path / ".braid.json").exists()
+
+
+def test_a_callback_is_a_function_and_a_folder_a_path() -> None:
+    with pytest.raises(BraidError, match="takes a function, not 'x'"):
+        sinks.callback("x")  # type: ignore[arg-type]
+    with pytest.raises(BraidError, match="None is no path"):
+        sinks.parquet(None)  # type: ignore[arg-type]

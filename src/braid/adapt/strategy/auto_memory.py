@@ -155,8 +155,8 @@ def _evening_bytes(forecast: Forecast, sender: WorkerLoad, receiver: WorkerLoad)
     if receiver.budget_bytes is None:
         later = ahead - _NEARLY_FULL * budget
     else:
-        there = forecast.ahead_bytes(receiver)
-        share = receiver.budget_bytes / (budget + receiver.budget_bytes)
+        there, both = forecast.ahead_bytes(receiver), budget + receiver.budget_bytes
+        share = receiver.budget_bytes / both if both > 0 else 0.5
         later = ahead * share - there * (1 - share)
     return later * sender.memory_bytes / ahead if ahead > 0 else 0.0
 
