@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from braid.join.sums import SumOverflow, fit, overflowing
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -63,7 +65,11 @@ def spread(counting: Counting, slide_us: int) -> Iterator[pa.Table]:
 def sweep(
     counting: Counting, slide_us: int, keys: Sequence[str], sums: Sequence[str]
 ) -> Iterator[pa.Table]:
-    """Groups at their boundaries; `sums` are columns of 64-bit integers, which add up."""
+    """Groups at their boundaries; `sums` are columns of 64-bit integers, which add up.
+
+    Raises:
+        SumOverflow: A sum that would be shown does not fit 64 bits.
+    """
     table, first, last = counting
     if not len(first):
         return
@@ -77,21 +83,23 @@ def sweep(
     begins, of_group = moment[settled], group[settled]
 
     def level(change: Integers) -> Integers:
-        """The sum of what counts; each group's is zero again at its end, so they can follow."""
+        """The sum of what counts; each group's is zero again at its end, so they can follow.
+
+        On the way it may wrap round, and back.
+        """
         total: Integers = np.cumsum(np.concatenate([change, -change])[order])[settled]
         return total
 
     # What is last in its group counts for nothing any more.
     lengths = np.diff(begins, append=begins[-1:]) // slide_us
     lengths[level(np.ones(len(first), np.int64)) == 0] = 0
-    columns = {name: table.column(name).combine_chunks() for name in sums}
-    levels = {
-        name: (
-            level(column.fill_null(0).to_numpy()),
-            level(column.is_valid().cast("int64").to_numpy()),
-        )
-        for name, column in columns.items()
-    }
+    levels = {}
+    for name in sums:
+        column = table.column(name)
+        values = column.fill_null(0).to_numpy()
+        if not fit(column) and overflowing(level, values)[lengths > 0].any():
+            raise SumOverflow(name)
+        levels[name] = level(values), level(column.is_valid().cast("int64").to_numpy())
     ends = np.cumsum(lengths)
     lower = 0
     while lower < len(lengths):

@@ -17,10 +17,12 @@ import pyarrow.compute as pc
 
 from braid.join.boundaries import BOUNDARY, between, spread, sweep
 from braid.join.expression import evaluate, holds, type_of
+from braid.join.sums import SumOverflow, widened
 from braid.join.wire import LATEST_US, Types, as_time
 from braid.model.errors import BraidError
 from braid.model.expression import GROUPED, Column
 from braid.model.query import WINDOW_END, sum_type, time_column
+from braid.plan.explain import show_expression
 from braid.plan.rounds import FIRST
 from braid.state.order import sort_rows
 
@@ -126,26 +128,50 @@ def _aggregated(
     by: Sequence[str],
     wanted: Sequence[tuple[list[str] | str, str]],
 ) -> pa.Table:
-    """Arrow's aggregates, in one table under our own names."""
+    """Arrow's aggregates, in one table under our own names; sums that do not fit are errors."""
     kinds = [plan.wire.types[aggregate_column(i)] for i in range(len(wanted))]
     floats = [
         function in ("min", "max") and pa.types.is_floating(kind)
         for (_, function), kind in zip(wanted, kinds, strict=True)
     ]
-    for (name, _), is_float in zip(wanted, floats, strict=True):
-        if is_float and isinstance(name, str):
-            place = table.column_names.index(name)
-            table = table.set_column(place, name, _ranks(table.column(name)))
+    for (name, function), is_float in zip(wanted, floats, strict=True):
+        if isinstance(name, str) and (is_float or function == "sum"):
+            place, prepare = table.column_names.index(name), _ranks if is_float else widened
+            table = table.set_column(place, name, prepare(table.column(name)))
     # Arrow returns the aggregates in the order in which they are asked for.
     result = table.group_by(list(by), use_threads=False).aggregate(list(wanted))
-    values = [name for name in result.column_names if name not in by]
-    arrays = [
-        (_ranked if is_float else pa.Array.cast)(result.column(name).combine_chunks(), kind)
-        for name, kind, is_float in zip(values, kinds, floats, strict=True)
+    values = [
+        result.column(name).combine_chunks() for name in result.column_names if name not in by
     ]
     names = [f"aggregate {number}" for number in range(len(wanted))]
+    arrays = [
+        _ranked(value, kind) if is_float else _narrowed(plan, name, value, kind)
+        for name, value, kind, is_float in zip(names, values, kinds, floats, strict=True)
+    ]
     keys = [result.column(name).combine_chunks() for name in by]
     return pa.table([*keys, *arrays], names=[*by, *names])
+
+
+def _narrowed(plan: JoinPlan, name: str, values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """An aggregate in the type that it is kept in."""
+    try:
+        return values.cast(kind)
+    except pa.ArrowInvalid:
+        raise _overflow(plan, name) from None
+
+
+def _overflow(plan: JoinPlan, name: str) -> BraidError:
+    """The error for an aggregate with a sum that does not fit its type."""
+    number = int(name.split()[1])
+    value = _grouping(plan).aggregates[number].value
+    assert value is not None, "only sums are too large"
+    kind = plan.wire.types[aggregate_column(number)]
+    is_whole = pa.types.is_int64(kind)
+    fitting = "BIGINT" if is_whole else f"DECIMAL({kind.precision}, {kind.scale})"
+    return BraidError(
+        f"overflow: a sum of {show_expression(plan.query, value)} does not fit {fitting}",
+        hint=f"CAST what is summed to {'DECIMAL(38, 0) or DOUBLE' if is_whole else 'DOUBLE'}",
+    )
 
 
 def _ranks(values: pa.ChunkedArray) -> pa.Array:
@@ -206,7 +232,11 @@ def closing_results(
     slide_us, sums = grouping.slide_us, names[3 + len(keys) :]
     counting = between(table, slide_us, after_us, up_to_us)
     if _add_up(plan, grouping):
-        yield from (_shown(plan, groups) for groups in sweep(counting, slide_us, keys, sums))
+        try:
+            for groups in sweep(counting, slide_us, keys, sums):
+                yield _shown(plan, groups)
+        except SumOverflow as overflow:
+            raise _overflow(plan, overflow.column) from None
         return
     for rows in spread(counting, slide_us):
         yield _shown(plan, _combined(plan, rows, [BOUNDARY, *keys]))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.join import boundaries
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pytest
 
 SLIDE = 10
+LAW = settings(deadline=None)  # the first call may compile
 
 partial_aggregates = st.lists(
     st.tuples(
@@ -48,6 +49,7 @@ def summed(pieces: list[pa.Table]) -> dict[tuple[int, str | None], int | None]:
     return {place: sum(found) if found else None for place, found in values.items()}
 
 
+@LAW
 @given(
     rows=partial_aggregates,
     after=st.none() | st.integers(-250, 250),
@@ -67,6 +69,7 @@ def test_a_sweep_finds_what_writing_out_every_boundary_finds(
     assert summed(swept) == summed(list(spread(counting, SLIDE)))
 
 
+@LAW
 @given(rows=partial_aggregates)
 def test_every_boundary_between_first_and_last_counts(
     rows: list[tuple[int, int, str | None, int | None]],
