@@ -22,8 +22,10 @@ def test_a_setting_may_have_underscores_in_its_name(spark):
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("spark.serializer=no.such.Serializer", "no.such.Serializer"),
-        ("spark.serializer", "write --conf KEY=VALUE"),
+        ("--conf=spark.serializer=no.such.Serializer", "no.such.Serializer"),
+        ("--conf=spark.serializer=no.such.Serializer", "check --master and --conf; what"),
+        ("--conf=spark.serializer", "write --conf KEY=VALUE"),
+        ("--packages=nothing", "check --master and --packages; what"),
     ],
 )
 @pytest.mark.spark
@@ -33,7 +35,7 @@ def test_settings_of_the_command_reach_spark(tmp_path, option, said):
     text = "SELECT x.k FROM a [RANGE 1 SECOND] AS x, a [RANGE 1 SECOND] AS y WHERE x.k = y.k"
     places = [f"--stream=a={tmp_path / 'a'}", f"--out={tmp_path / 'o'}"]
     command = [*BRAID, "run", "-q", text, *places, f"--checkpoint={tmp_path / 'c'}"]
-    done = subprocess.run([*command, "--conf", option], capture_output=True, text=True)
+    done = subprocess.run([*command, option], capture_output=True, text=True)
     assert done.returncode == 1
     assert said in done.stderr
     assert "Traceback" not in done.stderr
@@ -45,6 +47,14 @@ def test_a_session_without_the_settings_for_pinning_is_told_which_it_lacks():
         "spark.shuffle.reduceLocality.enabled=false",
         "spark.locality.wait.process=30s",
     ]
+
+
+@pytest.mark.parametrize(
+    ("wait", "suffices"), [("30s", True), ("1min", True), ("30000", True), ("0", False)]
+)
+def test_a_long_wait_for_any_place_is_one_for_a_process_too(wait, suffices):
+    given = {"spark.shuffle.reduceLocality.enabled": "false", "spark.locality.wait": wait}
+    assert (unpinned(given) == []) is suffices
 
 
 def test_an_environment_that_asks_for_spark_connect_is_refused(monkeypatch):

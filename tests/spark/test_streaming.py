@@ -17,6 +17,7 @@ import pytest
 import braid
 from braid.model.errors import BraidError
 from braid.runtime.coordinator import Coordinator
+from braid.runtime.faults import unlogged_end
 from braid.runtime.memory_tier import memory_root
 from braid.state.checkpoint import Checkpoint, read_sealed
 from braid.state.commit import Commit
@@ -750,6 +751,22 @@ def test_stopping_a_run_leaves_the_levels_of_logging_as_they_were(spark, tmp_pat
     wait_until(lambda: run.progress.input_rows == 2, run)
     run.stop()
     assert loggers.getConfiguration().getLoggers().get(name) is None
+
+
+def test_a_logger_of_ones_own_stays_though_it_has_no_level(spark: SparkSession) -> None:
+    log4j: Any = spark._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
+    loggers = log4j.LogManager.getContext(False)
+    name = "org.apache.spark.sql.execution.streaming"
+    own = log4j.core.config.LoggerConfig(name, None, True)
+    loggers.getConfiguration().addLogger(name, own)
+    try:
+        with unlogged_end(spark):
+            assert own.getLevel().toString() == "OFF"
+        assert loggers.getConfiguration().getLoggers().get(name).equals(own)
+        assert own.getExplicitLevel() is None
+    finally:
+        loggers.getConfiguration().removeLogger(name)
+        loggers.updateLoggers()
 
 
 def test_files_that_have_been_read_may_be_removed_in_mid_run(

@@ -39,7 +39,11 @@ WHERE bank1.offerCurrency = bank2.offerCurrency AND bank2.offerCurrency = bank3.
 _FILE_SECONDS = 5
 _WINDOW_SECONDS = 30
 _ROW_BYTES = 80  # of an offer in the state
-_KINDS = {"spills": Spilled, "relocations": Relocated, "changes of plan": Migrated}
+_KINDS = {
+    ("spill", "spills"): Spilled,
+    ("relocation", "relocations"): Relocated,
+    ("change of plan", "changes of plan"): Migrated,
+}
 
 
 def demo(
@@ -88,7 +92,8 @@ def demo(
         )
         done = _Done(running.listen)
         see_through(running)
-        typer.echo(done.told())
+        if done.told():
+            typer.echo(done.told())
         _compare(folder, out)
 
 
@@ -96,7 +101,7 @@ class _Done:
     """What a run has done about itself: of each kind how often, and the first sentence."""
 
     def __init__(self, listen: Callable[[Callable[[Event], None]], None]) -> None:
-        self._sentences: dict[str, list[str]] = {kind: [] for kind in _KINDS}
+        self._sentences: dict[tuple[str, str], list[str]] = {kind: [] for kind in _KINDS}
         listen(self._on_event)
 
     def _on_event(self, event: Event) -> None:
@@ -107,9 +112,12 @@ class _Done:
                 self._sentences[name].append(sentence)
 
     def told(self) -> str:
+        """A line for each kind of which there was something."""
         return "\n".join(
-            f"{len(sentences)} {kind}; the first: {sentences[0]}"
-            for kind, sentences in self._sentences.items()
+            f"1 {one}: {sentences[0]}"
+            if len(sentences) == 1
+            else f"{len(sentences)} {many}; the first: {sentences[0]}"
+            for (one, many), sentences in self._sentences.items()
             if sentences
         )
 

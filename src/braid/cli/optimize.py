@@ -123,7 +123,8 @@ def _about(found: Skyline, budget: Budget, seconds: float) -> str:
     kept = sum(budget.allows(plan.cpu, plan.memory) for plan in found.plans)
     first, last = found.plans[0], found.plans[-1]
     return (
-        f"skyline: {len(found.plans)} plans, {kind}, of which {kept} keep both budgets; "
+        f"skyline: {len(found.plans)} plan{'s' if len(found.plans) != 1 else ''}, {kind}, of "
+        f"which {kept} keep{'s' if kept == 1 else ''} both budgets; "
         f"CPU {_number(first.cpu)} to {_number(last.cpu)}, "
         f"memory {_number(first.memory)} to {_number(last.memory)}"
     )

@@ -18,7 +18,7 @@ from braid.plan.explain import (
     node_shuffles,
     tree_levels,
 )
-from braid.plan.names import state_names
+from braid.plan.names import AGGREGATES, state_names
 from braid.plan.tree import Join, leaves
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _kept(query: Query, rounds: Rounds) -> dict[tuple[int, ...], str]:
     for state, name in zip(rounds.states, state_names(query, rounds), strict=True):
         by = name.rpartition(" by ")[2]
         streams = state.relation.streams
-        if not state.waits and name != "groups":
+        if not state.waits and name != AGGREGATES:
             known = kept.get(streams)
             kept[streams] = f"{known}, by {by}" if known else f"state by {by}"
     return kept

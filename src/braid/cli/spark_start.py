@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_PACKAGES = "spark.jars.packages"
+
+
 def start_spark(master: str, config: Mapping[str, str] | None = None) -> SparkSession:
     """A session on `master`; what the JVM writes to standard error goes to a file."""
     with waiting("starting Spark …"), _standard_error_to_file() as log:
@@ -33,7 +36,9 @@ def start_spark(master: str, config: Mapping[str, str] | None = None) -> SparkSe
             # Java's own words come after a line that only says that Java was called.
             _, called, cause = str(error).strip().partition("JavaSparkContext.\n: ")
             reason = (cause if called else str(error).strip()).splitlines()[0]
-            options = "--master and --conf" if config else "--master"
+            packages = ["--packages"] if _PACKAGES in (config or {}) else []
+            conf = ["--conf"] if len(config or {}) > len(packages) else []
+            options = " and ".join(["--master", *conf, *packages])
             raise BraidError(
                 f"Spark did not start on {master!r}: {reason}",
                 hint=f"check {options}; what Spark wrote is in {log}",
@@ -62,7 +67,7 @@ def spark_config(conf: Sequence[str], packages: str | None) -> dict[str, str]:
             raise BraidError(f"cannot read --conf {option!r}", hint="write --conf KEY=VALUE")
         config[key] = value
     if packages is not None:
-        config["spark.jars.packages"] = packages
+        config[_PACKAGES] = packages
     return config
 
 

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from braid.model.query import Query
 
 
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`")
+_PART = r"(?:[a-z_][a-z0-9_]*|`(?:[^`]|``)+`)"
+_WORD = re.compile(rf"'(?:[^'\\]|\\.)*'|(?P<name>(?<!\w){_PART}(?:\.{_PART})*)(?P<call>\()?")
+_FORMS = {"cast", "try_cast", "extract", "all", "any", "some"}
+_TYPES = {"char", "character", "varchar", "dec", "decimal", "numeric", "time"}
 
 
 def columns_of_stream(query: Query, number: int) -> frozenset[str]:
@@ -40,9 +43,8 @@ def functions_of(query: Query, others: Iterable[str] = ()) -> list[str]:
     """The functions that only Spark knows: of a query's streams, and of other texts for it."""
     texts = [derived.sql for stream in query.streams for derived in stream.derived]
     texts += [stream.filter for stream in query.streams if stream.filter is not None]
-    plain = (_QUOTED.sub("", text) for text in [*texts, *others])
-    found = {name for text in plain for name in re.findall(r"([a-z_][a-z0-9_]*)\(", text)}
-    return sorted(found - {"cast", "try_cast", "decimal"})
+    words = (word for text in [*texts, *others] for word in _WORD.finditer(text))
+    return sorted({word["name"] for word in words if word["call"]} - _FORMS - _TYPES)
 
 
 def _names(text: str) -> list[str]:

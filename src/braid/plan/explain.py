@@ -99,9 +99,21 @@ def node_details(query: Query, node: Tree) -> list[str]:
 def _states(query: Query, rounds: Rounds) -> Iterator[str]:
     names = state_names(query, rounds)
     width = max(map(len, names))
-    for name, state in zip(names, rounds.states, strict=True):
-        columns = ", ".join(_column(query, column) for column in state.relation.columns)
-        yield f"{name:{width}}  holds {columns or 'nothing but its key'}"
+    for number, (name, state) in enumerate(zip(names, rounds.states, strict=True)):
+        if number == rounds.grouped:
+            held = f"by group: {', '.join(_grouped(query))}"
+        else:
+            held = ", ".join(_column(query, column) for column in state.relation.columns)
+        yield f"{name:{width}}  holds {held or 'nothing but its key'}"
+
+
+def _grouped(query: Query) -> Iterator[str]:
+    """What is kept of a group: its keys and its aggregates."""
+    assert query.grouping is not None, "the query groups"
+    yield from (show_expression(query, key) for key in query.grouping.keys)
+    for each in query.grouping.aggregates:
+        value = "*" if each.value is None else show_expression(query, each.value)
+        yield f"{each.function}({value})"
 
 
 def _column(query: Query, column: Column) -> str:

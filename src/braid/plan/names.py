@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from braid.plan.rounds import Rounds
 
 
+AGGREGATES = "aggregates"
+"""The state of a GROUP BY; *groups* are those that workers share the keys by."""
+
+
 def state_names(query: Query, rounds: Rounds) -> tuple[str, ...]:
     """A name for every state: what it holds, and the key that it is arranged by."""
     return tuple(
@@ -23,7 +27,7 @@ def state_names(query: Query, rounds: Rounds) -> tuple[str, ...]:
 
 def _state_name(query: Query, rounds: Rounds, number: int, aliases: Sequence[str]) -> str:
     if number == rounds.grouped:
-        return "groups"
+        return AGGREGATES
     state = rounds.states[number]
     streams = " ".join(aliases[stream] for stream in state.relation.streams)
     who = f"({streams})" if state.relation.is_joined else streams

@@ -170,11 +170,11 @@ def unlogged_end(spark: SparkSession) -> Iterator[None]:
         try:
             yield
         finally:
-            if level is not None:
-                set_level(_STREAMING, level)
-            else:  # it has no level of its own again, and follows the others
+            if own is not None:
+                own.setLevel(level)  # without one it follows the others again
+            else:
                 context.getConfiguration().removeLogger(_STREAMING)
-                context.updateLoggers()
+            context.updateLoggers()
 
 
 def _path(uri: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +40,9 @@ SETTINGS = {
 _DESCRIPTION = "spark.job.description"
 PINNING = ("spark.shuffle.reduceLocality.enabled", "spark.locality.wait.process")
 """The settings without which workers do not stay with their state."""
+_WAIT, _USUAL_MS = "spark.locality.wait", 3000
+"""The wait of tasks for any kind of place, and how long it is by default."""
+_UNIT_MS = {"": 1, "us": 1e-3, "ms": 1, "s": 1e3, "m": 6e4, "min": 6e4, "h": 36e5, "d": 864e5}
 _CONNECT = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")  # to PySpark, they matter if set
 
 
@@ -86,8 +90,19 @@ def unpinned(settings: Mapping[str, str]) -> list[str]:
     """
     locality, wait = PINNING
     lacking = [locality] if settings.get(locality) != SETTINGS[locality] else []
-    lacking += [wait] if wait not in settings else []
+    if wait not in settings and _milliseconds(settings.get(_WAIT, "")) <= _USUAL_MS:
+        lacking.append(wait)
     return [f"{name}={SETTINGS[name]}" for name in lacking]
+
+
+def _milliseconds(text: str) -> float:
+    """A time as Spark's settings have it; without a unit it is in milliseconds.
+
+    >>> _milliseconds("30s"), _milliseconds("500")
+    (30000.0, 500.0)
+    """
+    found = re.fullmatch(r"(\d+)([a-z]*)", text.strip().lower())
+    return float(found[1]) * _UNIT_MS.get(found[2], 0.0) if found else 0.0
 
 
 def _collector() -> dict[str, str]:

@@ -65,7 +65,7 @@ def test_all_strategies_stand_side_by_side_with_what_their_plans_cost(
         assert "yes" in rows[name]
     assert "((a b) (c [d]))" in rows["min-state"]
     assert "no" in rows["min-state"]
-    assert "3 plans, all there are, of which 1 keep both budgets" in said
+    assert "3 plans, all there are, of which 1 keeps both budgets" in said
     assert f"memory 74,000 to {mjoin.memory:,.0f}" in said
     assert f"--plan '((a b) c [d])' --order '{hybrid.orders}'" in said
 

@@ -40,3 +40,15 @@ def test_functions_that_only_spark_knows_are_named() -> None:
         "timestamp_millis",
         "uper",
     ]
+
+
+def test_types_and_forms_of_expressions_are_no_functions_and_names_are_whole() -> None:
+    query = bind(
+        "SELECT a.k FROM a [RANGE 1 DAY], b [RANGE 1 DAY] WHERE a.k = b.k "
+        "AND extract(HOUR FROM a.ts) = 3 AND CAST(a.v AS VARCHAR(3)) LIKE ANY ('x', 'y') "
+        "AND `My f`(a.v) = 1 AND my_db.Bar(a.v) = 1 "
+        "AND a.v::char(4) = `cat`.`my db`.f(a.`odd ``name`)",
+        {"a": COLUMNS, "b": COLUMNS},
+        event_time="ts",
+    )
+    assert functions_of(query) == ["`My f`", "cat.`my db`.f", "my_db.bar"]

@@ -200,6 +200,13 @@ def test_an_explanation_names_states_probes_shuffles_and_what_is_pushed_down() -
         assert part in told
 
 
+def test_what_a_group_by_keeps_is_told_in_the_querys_own_words() -> None:
+    query = bound(ONE_KEY.replace("a.v", "a.v, count(*), sum(b.v)") + " GROUP BY a.v")
+    told = explain(query, planned(query))
+    assert "  aggregates  holds by group: a.v, count(*), sum(b.v)\n" in told
+    assert "key 0" not in told
+
+
 def test_a_picture_has_streams_side_by_side_and_joins_above_their_inputs() -> None:
     tree = parse_tree("((a b) (c d))", list("abcd"))
     places = tree_levels(tree)
