@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ FORMATS = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
+_BATCH = re.compile(r"((?:^|/)(?:__)?batch=)([0-9]+)(?=/)")
 _SPARK_TIME = pa.timestamp("us", "UTC")
 _OPTIONS = {
     "parquet": {},
@@ -57,14 +59,19 @@ class FileStream(Shown):
         return {"folder": self.folder, "files per batch": self.files_per_batch}
 
     def names(self) -> list[str]:
-        """The files there are now, in order, relative to the folder."""
+        """The files there are now, in order, relative to the folder.
+
+        Names are in the order of their characters, but batches of a query's output in that of
+        their numbers.
+        """
         if not self.folder.is_dir():
             raise BraidError(
                 f"the folder {self.folder} does not exist", hint="check the path of the stream"
             )
         found = (p.relative_to(self.folder) for p in self.folder.rglob("*") if p.is_file())
         visible = (p for p in found if not any(map(_is_hidden, p.parts)))
-        return sorted(str(p) for p in visible if p.suffix.lower() in FORMATS)
+        names = (str(p) for p in visible if p.suffix.lower() in FORMATS)
+        return sorted(names, key=_place_in_order)
 
     def format(self) -> str:
         """The one format of the folder's files."""
@@ -94,6 +101,10 @@ class FileStream(Shown):
     def path(self, name: str) -> str:
         """Where a file is."""
         return str(self.folder.absolute() / name)
+
+
+def _place_in_order(name: str) -> str:
+    return _BATCH.sub(lambda found: found[1] + found[2].zfill(20), name)
 
 
 def _is_hidden(name: str) -> bool:

@@ -183,3 +183,16 @@ def test_a_text_file_is_complete_once_it_has_come_to_rest(tmp_path: Path) -> Non
     assert shelf.is_empty()
     assert not shelf.restock(now_s=1e9 + SETTLED_S)
     assert not shelf.is_empty()
+
+
+def test_batches_of_an_output_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    batches = [f"__batch={n}/part-0.parquet" for n in (0, 1, 2, 9, 10, 11, 100)]
+    older = [f"late/batch={n}/stream=a/p.parquet" for n in (2, 10)]
+    others = ["n=10/x.parquet", "n=2/x.parquet"]
+    folder = fill(tmp_path, *batches, *older, *others)
+    assert files(folder).names() == [*batches, *older, *others]
+    read = set(sorted(batches)[:4])  # by an earlier version, as text
+    rest = read_all(browse({"a": read}, a=folder))
+    assert [batch["a"][0] for batch in rest] == [
+        name for name in [*batches, *older, *others] if name not in read
+    ]
