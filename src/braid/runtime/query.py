@@ -8,7 +8,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -35,7 +35,14 @@ from braid.runtime.bad_rows import FAIL, forbid_sharing, keeps_bad_rows, unshare
 from braid.runtime.bad_rows import FOLDER as BAD_ROWS
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.event_time import SourceTime, source_times
-from braid.runtime.files import FORMATS, FileStream, FolderReader
+from braid.runtime.files import (
+    FORMATS,
+    FileColumns,
+    FileStream,
+    FolderReader,
+    NoFileYet,
+    known_columns,
+)
 from braid.runtime.idleness import Idleness
 from braid.runtime.memory_tier import reclaim_memory, release_memory
 from braid.runtime.migration import Migration, parse_wish
@@ -85,7 +92,7 @@ def query(
     lateness: str = "0 seconds",
     idle_timeout: str | None = None,
     **more_streams: Stream,
-) -> ContinuousQuery:
+) -> ContinuousQuery | UnboundQuery:
     """Bind a query to its streams: streaming DataFrames, or folders (`braid.files`).
 
     Streams are given by name, as keywords or in a mapping, which takes any name.
@@ -95,40 +102,85 @@ def query(
     Rows that come more than `lateness` behind the newest of all streams are dropped and
     counted. A stream without rows for `idle_timeout` no longer holds the others' state.
     """
+    question = ask(
+        text,
+        _all_streams(streams, more_streams),
+        event_time=event_time,
+        lateness=lateness,
+        idle_timeout=idle_timeout,
+    )
+    try:
+        return question.bound()
+    except NoFileYet:
+        return UnboundQuery(question)
+
+
+def ask(
+    text: str | Draft,
+    streams: Mapping[str, Stream],
+    *,
+    event_time: str | Mapping[str, str],
+    lateness: str,
+    idle_timeout: str | None,
+) -> Question:
+    """A query that is yet to be bound; the streams that it names are there."""
     text = text if isinstance(text, str) else text.text
-    streams = _all_streams(streams, more_streams)
     cql.check_sources(text, list(streams))
     named = used_streams(text, streams)
     used = {name: stream for name, stream in streams.items() if name in named}
-    spark = _spark_of(used)
-    readers = {
-        name: FolderReader(stream, spark)
-        for name, stream in used.items()
-        if isinstance(stream, FileStream)
-    }
-    frames = {name: stream for name, stream in used.items() if isinstance(stream, DataFrame)}
-    columns = {name: reader.schema for name, reader in readers.items()}
-    columns |= {name: frame.schema for name, frame in frames.items()}
-    schemas = {name: arrow_columns(schema) for name, schema in columns.items()}
     _check_times(event_time, streams)
-    times = source_times(event_time, schemas, SparkTyping(spark, columns).derived)
-    columns = {name: times[name].with_spark(schema) for name, schema in columns.items()}
-    schemas = {name: times[name].with_arrow(schema) for name, schema in schemas.items()}
-    typing = SparkTyping(spark, columns)
-    by_source = {name: each.time for name, each in times.items()}
-    bound = cql.bind(text, schemas, event_time=by_source, typing=typing)
-    _check_collations(bound, columns)
-    return ContinuousQuery(
-        bound,
-        column_types(bound, schemas, typing),
-        time_names(tuple(by_source[stream.source] for stream in bound.streams)),
+    return Question(
+        text,
+        used,
+        event_time,
         parse_duration(lateness),
         None if idle_timeout is None else parse_duration(idle_timeout),
-        spark,
-        frames,
-        readers,
-        times,
+        _spark_of(used),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of streams, whatever columns their files turn out to have."""
+
+    text: str
+    streams: Mapping[str, Stream]
+    event_time: str | Mapping[str, str]
+    lateness_us: int
+    idle_timeout_us: int | None
+    spark: SparkSession
+
+    def bound(self, known: Mapping[str, FileColumns] | None = None) -> ContinuousQuery:
+        """The query over the columns of its streams; some folders' are known already."""
+        known, spark = known or {}, self.spark
+        readers = {
+            name: FolderReader.open(stream, spark, known.get(name))
+            for name, stream in self.streams.items()
+            if isinstance(stream, FileStream)
+        }
+        frames = {n: each for n, each in self.streams.items() if isinstance(each, DataFrame)}
+        columns = {name: reader.schema for name, reader in readers.items()}
+        columns |= {name: frame.schema for name, frame in frames.items()}
+        schemas = {name: arrow_columns(schema) for name, schema in columns.items()}
+        times = source_times(self.event_time, schemas, SparkTyping(spark, columns).derived)
+        columns = {name: times[name].with_spark(schema) for name, schema in columns.items()}
+        schemas = {name: times[name].with_arrow(schema) for name, schema in schemas.items()}
+        typing = SparkTyping(spark, columns)
+        by_source = {name: each.time for name, each in times.items()}
+        bound = cql.bind(self.text, schemas, event_time=by_source, typing=typing)
+        _check_collations(bound, columns)
+        return ContinuousQuery(
+            bound,
+            column_types(bound, schemas, typing),
+            time_names(tuple(by_source[stream.source] for stream in bound.streams)),
+            self.lateness_us,
+            self.idle_timeout_us,
+            spark,
+            frames,
+            readers,
+            times,
+            self,
+        )
 
 
 def column_types(
@@ -254,6 +306,7 @@ class ContinuousQuery(Shown):
     frames: Mapping[str, DataFrame]
     readers: Mapping[str, FolderReader]
     times: Mapping[str, SourceTime] = field(default_factory=dict)
+    question: Question | None = None
 
     def _facts(self) -> dict[str, object]:
         aliases = (stream.alias for stream in self.query.streams)
@@ -356,7 +409,9 @@ class ContinuousQuery(Shown):
             memory, overflow, strategy, spill_policy, spill_percent, cleanup
         )
         check_sink(sink)
-        workers = self._worker_count(workers)
+        folder = local_path(checkpoint).absolute()
+        bound = self._as_known_to(folder)
+        workers = bound._worker_count(workers)
         if follow and available_now:
             raise BraidError(
                 "`follow` reads on for ever, and `available_now` ends with the rows of now",
@@ -364,11 +419,11 @@ class ContinuousQuery(Shown):
             )
         if skew_buffer is not None and skew_buffer < 0:
             raise BraidError(f"a buffer cannot hold {skew_buffer:,} rows")
-        laid = self.plan(groups=groups, plan=plan, order=order)
+        laid = bound.plan(groups=groups, plan=plan, order=order)
         wishes = [parse_wish(text, migration) for text in migrate_at]
         course = Migration(laid, workers, parse_duration(migration_pause) / 1000, migration)
         keeps_bad = keeps_bad_rows(bad_rows)
-        union = self.union(laid, keeps_bad=keeps_bad)
+        union = bound.union(laid, keeps_bad=keeps_bad)
         observation = Observation(laid.query)
         advised = replanning_of(
             course,
@@ -377,20 +432,19 @@ class ContinuousQuery(Shown):
             optimizer,
             replan_when,
             settings.memory_bytes,
-            min(workers, self.spark.sparkContext.defaultParallelism) if cpu is None else cpu,
+            min(workers, bound.spark.sparkContext.defaultParallelism) if cpu is None else cpu,
         )
         for wish in wishes:
             course.ask(wish)
         shares = None if assign is None else parse_shares(assign, workers)
-        folder = local_path(checkpoint).absolute()
         kept_late = None if late is None else ParquetSink(late)
         journal_file = None if events is None else local_path(events)
         if journal_file is not None:
             require_folder(journal_file)
         _check_columns(laid, sink, kept_late)
-        self._check_input(folder, sink, kept_late, journal_file)
+        bound._check_input(folder, sink, kept_late, journal_file)
         first = _first_commit(laid, workers, shares)
-        opened = Checkpoint.open(folder, self._identity(laid), first)
+        opened = Checkpoint.open(folder, bound._identity(laid), first)
         try:
             _check_plan(folder, opened.last_commit(), laid, given=(plan, order) != (None, None))
             setup = _Setup(
@@ -408,12 +462,19 @@ class ContinuousQuery(Shown):
                 available_now=available_now,
                 follow=follow,
                 interval_s=0.0 if interval is None else parse_duration(interval) / 1e6,
-                name=self._run_name(name, opened.id),
+                name=bound._run_name(name, opened.id),
             )
-            return self._start(setup, opened)
+            return bound._start(setup, opened)
         except BaseException:
             opened.close()
             raise
+
+    def _as_known_to(self, checkpoint: Path) -> ContinuousQuery:
+        """This query over the columns that a checkpoint knows of folders."""
+        found = known_columns(checkpoint)
+        own = {name: reader.columns for name, reader in self.readers.items()}
+        known = {name: found.get(name, each) for name, each in own.items()}
+        return self if self.question is None or known == own else self.question.bound(known)
 
     def _check_input(
         self, checkpoint: Path, sink: Sink, late: ParquetSink | None, events: Path | None
@@ -493,6 +554,9 @@ class ContinuousQuery(Shown):
         resumed, plan = migration.resume(settled(last)), migration.plan
         commit = reshared(resumed, [state.space for state in plan.rounds.states], workers)
         names = NameList.open(checkpoint.names, commit.position) if self.readers else None
+        if self.readers:
+            columns = {name: each.columns.to_json() for name, each in self.readers.items()}
+            checkpoint.note_columns(columns)
         _check_apart(setup.sink, setup.late)
         setup.sink.open(checkpoint.folder, checkpoint.id, last.batch, last.staged)
         if setup.late is not None:
@@ -620,6 +684,32 @@ class ContinuousQuery(Shown):
             source: [name for name in names if name in needed[source]]
             for source, names in columns.items()
         }
+
+
+@dataclass(frozen=True, repr=False)
+class UnboundQuery(Shown):
+    """A query over folders that have no complete file yet to tell their columns.
+
+    It starts on a checkpoint that knows them.
+    """
+
+    question: Question
+
+    def _facts(self) -> dict[str, object]:
+        return {"streams": ", ".join(self.question.streams), "query": self.question.text}
+
+    def plan(self, **options: Any) -> JoinPlan:
+        """The same as that of a `ContinuousQuery`, once there are files."""
+        return self.question.bound().plan(**options)
+
+    def explain(self, **options: Any) -> str:
+        """The same as that of a `ContinuousQuery`, once there are files."""
+        return self.question.bound().explain(**options)
+
+    def start(self, *, checkpoint: str | os.PathLike[str], **options: Any) -> Run:
+        """The same as that of a `ContinuousQuery`, over columns that the checkpoint knows."""
+        known = known_columns(local_path(checkpoint).absolute())
+        return self.question.bound(known).start(checkpoint=checkpoint, **options)
 
 
 @dataclass(frozen=True, slots=True)
