@@ -28,6 +28,7 @@ from braid.model.shown import Shown
 from braid.runtime.bad_rows import UNREADABLE
 from braid.runtime.faults import MEND, explain_fault
 from braid.runtime.is_complete import is_complete
+from braid.runtime.spark_paths import spark_path
 from braid.state.checkpoint import sealed_columns
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ class FileColumns:
         if kind == "csv":
             reader = reader.option("inferSchema", "true")
         try:
-            schema = reader.format(kind).load(first).schema
+            schema = reader.format(kind).load(spark_path(Path(first))).schema
         except Exception as fault:
             reason = explain_fault(fault, first)
             if isinstance(reason, BraidError):
@@ -274,7 +275,9 @@ class FolderReader:
             reader = reader.options(mode="PERMISSIVE", columnNameOfCorruptRecord=UNREADABLE)
         if not paths:
             return self.spark.createDataFrame([], schema)
-        return reader.schema(schema).format(kind).load(paths)
+        return (
+            reader.schema(schema).format(kind).load([spark_path(Path(path)) for path in paths])
+        )
 
     def _check(self, path: str, needed: list[str]) -> None:
         """Refuse a file of other columns; CSV and JSON values are checked as they are read."""

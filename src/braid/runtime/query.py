@@ -56,6 +56,7 @@ from braid.runtime.session import described, session
 from braid.runtime.shelf import Shelf
 from braid.runtime.shipping import Shipment
 from braid.runtime.sinks import MemorySink, ParquetSink, Sink, check_sink
+from braid.runtime.spark_paths import local_inputs, named_by, spark_path
 from braid.runtime.split import Splits
 from braid.runtime.typing import SparkTyping
 from braid.runtime.union import StreamUnion
@@ -67,7 +68,7 @@ from braid.state.resharing import reshared
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -491,8 +492,7 @@ class ContinuousQuery(Shown):
             places["folder for late rows"] = late.folder
         if events is not None and events.suffix.lower() in FORMATS:
             places["events file"] = events
-        for name, reader in self.readers.items():
-            stream = reader.stream
+        for name, stream in self._folders(places.values()):
             for what, place in places.items():
                 if stream.would_list(place):
                     raise BraidError(
@@ -506,6 +506,15 @@ class ContinuousQuery(Shown):
                     f"{checkpoint}: files there may be removed",
                     hint="give a folder for the checkpoint that has nothing else in it",
                 )
+
+    def _folders(self, places: Collection[Path]) -> Iterator[tuple[str, FileStream]]:
+        """The local folders that streams read: ours all, Spark's as far as they have places."""
+        for name, reader in self.readers.items():
+            yield name, reader.stream
+        for name, frame in self.frames.items():
+            for pattern in local_inputs(frame):
+                for folder in named_by(pattern, places):
+                    yield name, FileStream(folder)
 
     def _identity(self, plan: JoinPlan) -> Identity:
         columns = dict.fromkeys(
@@ -633,7 +642,7 @@ class ContinuousQuery(Shown):
             return FolderFeed(shelf, names, read, coordinator, self.spark, setup.interval_s)
         offsets = coordinator.checkpoint.folder / "spark"
         writer = union.together(self.frames).writeStream.queryName(coordinator.name)
-        writer = writer.option("checkpointLocation", str(offsets))
+        writer = writer.option("checkpointLocation", spark_path(offsets))
         if setup.available_now:
             writer = writer.trigger(availableNow=True)
         elif setup.interval_s:
