@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 PAIRS = (
-    "SELECT a.k, a.v AS va, b.v AS vb FROM a [RANGE 1 HOUR], b [RANGE 1 HOUR] "
-    "WHERE a.k = b.k"
+    "SELECT a.k, a.v AS va, b.v AS vb FROM a [RANGE 1 HOUR], b [RANGE 1 HOUR] WHERE a.k = b.k"
 )
 
 
