@@ -61,5 +61,5 @@ def _local(path: str, frame: DataFrame) -> Path | None:
         local = re.sub(r"^//[^/]*(?=/)", "", path[given.end() :])
         return Path(local) if given[1].lower() == "file" else None
     context = frame.sparkSession.sparkContext
-    default = context._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///")  # type: ignore[union-attr]
+    default = context._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///")
     return Path(path) if urlsplit(default).scheme == "file" else None
