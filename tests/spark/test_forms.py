@@ -84,7 +84,7 @@ def bound(spark: SparkSession, case: Case, folder: Path) -> ContinuousQuery:
     """The query as `braid.query` would bind it, had it come as text."""
     own = spark.newSession()
     readers = {
-        source: FolderReader(braid.files(folder / source), own) for source in case.tables
+        source: FolderReader.open(braid.files(folder / source), own) for source in case.tables
     }
     columns = {source: reader.schema for source, reader in readers.items()}
     schemas = {source: arrow_columns(schema) for source, schema in columns.items()}

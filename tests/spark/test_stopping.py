@@ -145,3 +145,36 @@ def _command_of(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_text()
     except OSError:
         return ""
+
+
+def test_a_signal_to_all_processes_is_told_without_stack_traces(tmp_path: Path) -> None:
+    place, log = Place(tmp_path).fill(FILES), tmp_path / "log"
+    with command(place, log) as process:
+        wait_for(log, "batch 1:")
+        os.killpg(process.pid, signal.SIGTERM)  # as service managers do it
+        assert process.wait(60) == 128 + signal.SIGTERM
+    told = log.read_text()
+    assert f"stopped after batch {place.batches()[-1]}; the same command goes on" in told
+    assert "Traceback" not in told
+    assert "ERROR" not in told
+    check_nothing_is_left(place, process.pid)
+
+
+RESET = """
+import signal, threading
+from braid.cli.spark_start import start_spark
+spark = start_spark("local[1]")
+java = spark.sparkContext._gateway.proc
+java.send_signal(signal.SIGSTOP)  # so that it dies with a question unread
+threading.Timer(1, java.kill).start()
+try:
+    spark.sparkContext._jsc.sc().isStopped()
+except Exception:
+    print("no answer")
+"""
+
+
+def test_a_connection_that_spark_breaks_off_is_not_logged() -> None:
+    done = subprocess.run([sys.executable, "-c", RESET], capture_output=True, text=True)
+    assert done.stdout == "no answer\n", done
+    assert done.stderr == ""

@@ -1,6 +1,7 @@
 """`braid run`: a query over folders of files, from a shell."""
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -16,9 +17,11 @@ from braid.model.errors import BraidError
 from braid.model.paths import local_path
 from braid.runtime import sinks
 from braid.runtime.bad_rows import FOLDER as BAD_ROWS
-from braid.runtime.files import FileStream, files
-from braid.runtime.query import query as bind_query
+from braid.runtime.files import FileStream, files, known_columns
+from braid.runtime.query import ask
 from braid.runtime.replanning import TRIGGERS, names_trigger
+
+_LOOK_EVERY_S = 0.5
 
 EventTimeOption = Annotated[
     list[str] | None,
@@ -245,20 +248,21 @@ def run(
     text = query_text(file, q)
     streams = streams_of(stream, files_per_batch)
     check_streams(text, streams)
-    for each in streams.values():
-        each.format()  # before Spark starts, which takes seconds
+    # Before Spark starts, which takes seconds.
+    known = known_columns(checkpoint)
+    check_folders(streams, known, follow=follow)
     if events is not None:
         require_folder(events)
     config = spark_config(conf or (), packages)
     start_spark(master, config)
-    bound = bind_query(
+    question = ask(
         text,
         streams,
         event_time=event_times_of(event_time, streams),
         lateness=lateness,
         idle_timeout=idle_timeout,
     )
-    running = bound.start(
+    running = question.bound(known).start(
         checkpoint=checkpoint,
         sink=sinks.parquet(out),
         name=name,
@@ -372,6 +376,22 @@ def event_times_of(
         )
     default = dict.fromkeys(streams, everywhere[0] if everywhere else "ts")
     return default | own
+
+
+def check_folders(
+    streams: dict[str, FileStream], known: Collection[str], *, follow: bool
+) -> None:
+    """Refuse folders without one format; one that is followed is waited for.
+
+    Those that are known need no file now.
+    """
+    for name, stream in streams.items():
+        if follow and name not in known and stream.first_complete() is None:
+            typer.echo(f"waiting for a complete file in {stream.folder}", err=True)
+            while stream.first_complete() is None:
+                time.sleep(_LOOK_EVERY_S)
+        if stream.names() or name not in known:
+            stream.format()
 
 
 def check_streams(text: str, streams: dict[str, FileStream]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import sys
 import tempfile
@@ -44,10 +45,17 @@ def start_spark(master: str, config: Mapping[str, str] | None = None) -> SparkSe
                 hint=f"check {options}; what Spark wrote is in {log}",
             ) from None
         heed_signals()
-        # It would print a stack trace when Spark dies, which the run tells in a sentence.
+        # They would print stack traces when Spark dies, which the run tells in a sentence.
+        logging.getLogger().addFilter(_is_not_of_gateway)
+        logging.getLogger("py4j").propagate = False
         setattr(spark.sparkContext._accumulatorServer, "handle_error", _say_nothing)  # noqa: B010
         atexit.register(Path(log).unlink, missing_ok=True)
         return spark
+
+
+def _is_not_of_gateway(record: logging.LogRecord) -> bool:
+    """Whether a record comes from elsewhere than the way to Java, which logs as nobody."""
+    return record.module != "java_gateway"
 
 
 def _say_nothing(*error: object) -> None:

@@ -9,7 +9,7 @@ from braid.runtime.files import FORMATS
 from braid.runtime.sinks import ParquetSink
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from braid.runtime.files import FileStream
@@ -50,14 +50,14 @@ def check_apart(places: Mapping[str, Path]) -> None:
             )
 
 
-def check_input(places: Mapping[str, Path], streams: Mapping[str, FileStream]) -> None:
+def check_input(places: Mapping[str, Path], streams: Iterable[tuple[str, FileStream]]) -> None:
     """Refuse to write where the input is read: a later run would read its own files.
 
     An input inside the output is no harm. One inside the checkpoint is, for files there
     that no commit names are removed.
     """
     checkpoint = places[_CHECKPOINT]
-    for name, stream in streams.items():
+    for name, stream in streams:
         for what, place in places.items():
             if what == _EVENTS and place.suffix.lower() not in FORMATS:
                 continue

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import cached_property, partial
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -38,7 +38,13 @@ from braid.runtime.bad_rows import FOLDER as BAD_ROWS
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.event_time import SourceTime, source_times
 from braid.runtime.faults import require_spark
-from braid.runtime.files import FileStream, FolderReader
+from braid.runtime.files import (
+    FileColumns,
+    FileStream,
+    FolderReader,
+    NoFileYet,
+    known_columns,
+)
 from braid.runtime.idleness import Idleness
 from braid.runtime.memory_tier import reclaim_memory, release_memory
 from braid.runtime.migration import Migration, parse_wish
@@ -53,6 +59,7 @@ from braid.runtime.session import described, session
 from braid.runtime.shelf import Shelf
 from braid.runtime.shipping import Shipment
 from braid.runtime.sinks import LastBatch, MemorySink, ParquetSink, Sink, check_sink
+from braid.runtime.spark_paths import local_inputs, named_by, spark_path
 from braid.runtime.split import Splits
 from braid.runtime.typing import SparkTyping
 from braid.runtime.union import StreamUnion
@@ -64,7 +71,7 @@ from braid.state.resharing import reshared
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -88,7 +95,7 @@ def query(
     lateness: str = "0 seconds",
     idle_timeout: str | None = None,
     **more_streams: Stream,
-) -> ContinuousQuery:
+) -> ContinuousQuery | UnboundQuery:
     """Bind a query to its streams: streaming DataFrames, or folders (`braid.files`).
 
     Streams are given by name, as keywords or in a mapping, which takes any name.
@@ -98,40 +105,85 @@ def query(
     Rows that come more than `lateness` behind the newest of all streams are dropped and
     counted. A stream without rows for `idle_timeout` no longer holds the others' state.
     """
+    question = ask(
+        text,
+        _all_streams(streams, more_streams),
+        event_time=event_time,
+        lateness=lateness,
+        idle_timeout=idle_timeout,
+    )
+    try:
+        return question.bound()
+    except NoFileYet:
+        return UnboundQuery(question)
+
+
+def ask(
+    text: str | Draft,
+    streams: Mapping[str, Stream],
+    *,
+    event_time: str | Mapping[str, str] | None,
+    lateness: str,
+    idle_timeout: str | None,
+) -> Question:
+    """A query that is yet to be bound; the streams that it names are there."""
     text = text if isinstance(text, str) else text.text
-    streams = _all_streams(streams, more_streams)
     event_time = _checked_times(event_time, streams)
     cql.check_sources(text, list(streams))
     named = used_streams(text, streams)
     used = {name: stream for name, stream in streams.items() if name in named}
-    spark = _spark_of(used)
-    readers = {
-        name: FolderReader(stream, spark)
-        for name, stream in used.items()
-        if isinstance(stream, FileStream)
-    }
-    frames = {name: stream for name, stream in used.items() if isinstance(stream, DataFrame)}
-    columns = {name: reader.schema for name, reader in readers.items()}
-    columns |= {name: frame.schema for name, frame in frames.items()}
-    schemas = {name: arrow_columns(schema) for name, schema in columns.items()}
-    times = source_times(event_time, schemas, SparkTyping(spark, columns).derived)
-    columns = {name: times[name].with_spark(schema) for name, schema in columns.items()}
-    schemas = {name: times[name].with_arrow(schema) for name, schema in schemas.items()}
-    typing = SparkTyping(spark, columns)
-    by_source = {name: each.time for name, each in times.items()}
-    bound = cql.bind(text, schemas, event_time=by_source, typing=typing)
-    _check_collations(bound, columns)
-    return ContinuousQuery(
-        bound,
-        column_types(bound, schemas, typing),
-        time_names(tuple(by_source[stream.source] for stream in bound.streams)),
+    return Question(
+        text,
+        used,
+        event_time,
         parse_duration(lateness),
         None if idle_timeout is None else parse_duration(idle_timeout),
-        spark,
-        frames,
-        readers,
-        times,
+        _spark_of(used),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of streams, whatever columns their files turn out to have."""
+
+    text: str
+    streams: Mapping[str, Stream]
+    event_time: str | Mapping[str, str]
+    lateness_us: int
+    idle_timeout_us: int | None
+    spark: SparkSession
+
+    def bound(self, known: Mapping[str, FileColumns] | None = None) -> ContinuousQuery:
+        """The query over the columns of its streams; some folders' are known already."""
+        known, spark = known or {}, self.spark
+        readers = {
+            name: FolderReader.open(stream, spark, known.get(name))
+            for name, stream in self.streams.items()
+            if isinstance(stream, FileStream)
+        }
+        frames = {n: each for n, each in self.streams.items() if isinstance(each, DataFrame)}
+        columns = {name: reader.schema for name, reader in readers.items()}
+        columns |= {name: frame.schema for name, frame in frames.items()}
+        schemas = {name: arrow_columns(schema) for name, schema in columns.items()}
+        times = source_times(self.event_time, schemas, SparkTyping(spark, columns).derived)
+        columns = {name: times[name].with_spark(schema) for name, schema in columns.items()}
+        schemas = {name: times[name].with_arrow(schema) for name, schema in schemas.items()}
+        typing = SparkTyping(spark, columns)
+        by_source = {name: each.time for name, each in times.items()}
+        bound = cql.bind(self.text, schemas, event_time=by_source, typing=typing)
+        _check_collations(bound, columns)
+        return ContinuousQuery(
+            bound,
+            column_types(bound, schemas, typing),
+            time_names(tuple(by_source[stream.source] for stream in bound.streams)),
+            self.lateness_us,
+            self.idle_timeout_us,
+            spark,
+            frames,
+            readers,
+            times,
+            self,
+        )
 
 
 def column_types(
@@ -285,6 +337,7 @@ class ContinuousQuery(Shown):
     frames: Mapping[str, DataFrame]
     readers: Mapping[str, FolderReader]
     times: Mapping[str, SourceTime] = field(default_factory=dict)
+    question: Question | None = None
 
     def _facts(self) -> dict[str, object]:
         aliases = (stream.alias for stream in self.query.streams)
@@ -388,7 +441,9 @@ class ContinuousQuery(Shown):
         )
         check_sink(sink)
         require_spark(self.spark)
-        workers = self._worker_count(workers)
+        folder = local_path(checkpoint).absolute()
+        bound = self._as_known_to(folder)
+        workers = bound._worker_count(workers)
         if follow and available_now:
             raise BraidError(
                 "`follow` reads on for ever, and `available_now` ends with the rows of now",
@@ -396,11 +451,11 @@ class ContinuousQuery(Shown):
             )
         if skew_buffer is not None and skew_buffer < 0:
             raise BraidError(f"a buffer cannot hold {skew_buffer:,} rows")
-        laid = self.plan(groups=groups, plan=plan, order=order)
+        laid = bound.plan(groups=groups, plan=plan, order=order)
         wishes = [parse_wish(text, migration) for text in migrate_at]
         course = Migration(laid, workers, parse_duration(migration_pause) / 1000, migration)
         keeps_bad = keeps_bad_rows(bad_rows)
-        union = self.union(laid, keeps_bad=keeps_bad)
+        union = bound.union(laid, keeps_bad=keeps_bad)
         observation = Observation(laid.query)
         advised = replanning_of(
             course,
@@ -409,24 +464,23 @@ class ContinuousQuery(Shown):
             optimizer,
             replan_when,
             settings.memory_bytes,
-            min(workers, self.spark.sparkContext.defaultParallelism) if cpu is None else cpu,
+            min(workers, bound.spark.sparkContext.defaultParallelism) if cpu is None else cpu,
         )
         for wish in wishes:
             course.ask(wish)
         max_ahead_us = None if max_ahead is None else parse_duration(max_ahead)
         interval_s = 0.0 if interval is None else parse_duration(interval) / 1e6
         shares = None if assign is None else parse_shares(assign, workers)
-        folder = local_path(checkpoint).absolute()
         kept_late = None if late is None else ParquetSink(late)
         journal_file = None if events is None else local_path(events)
         if journal_file is not None:
             require_folder(journal_file)
         _check_columns(laid, sink, kept_late)
         places = places_of(folder, sink, kept_late, journal_file)
-        check_input(places, {name: each.stream for name, each in self.readers.items()})
+        check_input(places, bound._folders(places.values()))
         check_apart(places)
         first = _first_commit(laid, workers, shares)
-        opened = Checkpoint.open(folder, self._identity(laid), first)
+        opened = Checkpoint.open(folder, bound._identity(laid), first)
         try:
             _check_plan(folder, opened.last_commit(), laid, given=(plan, order) != (None, None))
             setup = _Setup(
@@ -444,12 +498,28 @@ class ContinuousQuery(Shown):
                 available_now=available_now,
                 follow=follow,
                 interval_s=interval_s,
-                name=self._own_name(opened.id) if name is None else name,
+                name=bound._own_name(opened.id) if name is None else name,
             )
-            return self._start(setup, opened)
+            return bound._start(setup, opened)
         except BaseException:
             opened.close()
             raise
+
+    def _as_known_to(self, checkpoint: Path) -> ContinuousQuery:
+        """This query over the columns that a checkpoint knows of folders."""
+        found = known_columns(checkpoint)
+        own = {name: reader.columns for name, reader in self.readers.items()}
+        known = {name: found.get(name, each) for name, each in own.items()}
+        return self if self.question is None or known == own else self.question.bound(known)
+
+    def _folders(self, places: Collection[Path]) -> Iterator[tuple[str, FileStream]]:
+        """The local folders that streams read: ours all, Spark's as far as they have places."""
+        for name, reader in self.readers.items():
+            yield name, reader.stream
+        for name, frame in self.frames.items():
+            for pattern in local_inputs(frame):
+                for folder in named_by(pattern, places):
+                    yield name, FileStream(folder)
 
     def _identity(self, plan: JoinPlan) -> Identity:
         columns = dict.fromkeys(
@@ -510,6 +580,9 @@ class ContinuousQuery(Shown):
         is_published = checkpoint.is_published(last.batch)
         if setup.late is None and not is_published:
             _refuse_to_leave_late_rows(last)
+        if self.readers:
+            columns = {name: each.columns.to_json() for name, each in self.readers.items()}
+            checkpoint.note_columns(columns)
         bad = None
         if setup.keeps_bad or (last.bad_parts and not is_published):
             bad = ParquetSink(checkpoint.folder / BAD_ROWS)
@@ -595,8 +668,7 @@ class ContinuousQuery(Shown):
                 forbid_sharing(self.spark)
             return FolderFeed(shelf, names, read, coordinator, self.spark, setup.interval_s)
         writer = union.together(self.frames).writeStream.queryName(coordinator.name)
-        # Our folder is a local one, whatever Spark's default file system is.
-        writer = writer.option("checkpointLocation", f"file://{coordinator.checkpoint.spark}")
+        writer = writer.option("checkpointLocation", spark_path(coordinator.checkpoint.spark))
         if setup.available_now:
             writer = writer.trigger(availableNow=True)
         elif setup.interval_s:
@@ -647,6 +719,32 @@ class ContinuousQuery(Shown):
             source: [name for name in names if name in needed[source]]
             for source, names in columns.items()
         }
+
+
+@dataclass(frozen=True, repr=False)
+class UnboundQuery(Shown):
+    """A query over folders that have no complete file yet to tell their columns.
+
+    It starts on a checkpoint that knows them.
+    """
+
+    question: Question
+
+    def _facts(self) -> dict[str, object]:
+        return {"streams": ", ".join(self.question.streams), "query": self.question.text}
+
+    def plan(self, **options: Any) -> JoinPlan:
+        """The same as that of a `ContinuousQuery`, once there are files."""
+        return self.question.bound().plan(**options)
+
+    def explain(self, **options: Any) -> str:
+        """The same as that of a `ContinuousQuery`, once there are files."""
+        return self.question.bound().explain(**options)
+
+    def start(self, *, checkpoint: str | os.PathLike[str], **options: Any) -> Run:
+        """The same as that of a `ContinuousQuery`, over columns that the checkpoint knows."""
+        known = known_columns(local_path(checkpoint).absolute())
+        return self.question.bound(known).start(checkpoint=checkpoint, **options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from braid.events import GapFound
 from braid.model.errors import BraidError, DamagedFile
 from braid.model.paths import local_path
 from braid.model.shown import Shown
+from braid.runtime.spark_paths import spark_path
 from braid.state.checkpoint import read_sealed, sealed, write_sealed
 from braid.state.files import PENDING, checksum, room_in, sync_folder
 
@@ -346,7 +347,8 @@ class CallbackSink(_StagedInCheckpoint):
         """Call the function; its results stay readable until it returns."""
         staged = self._found(staged)
         keep_only(staged, parts)
-        self.function(spark.read.parquet(str(staged)), batch)
+        reader = spark.read.option("__globPaths__", "false")  # brackets are no pattern
+        self.function(reader.parquet(spark_path(staged)), batch)
 
 
 class MemorySink(_StagedInCheckpoint):

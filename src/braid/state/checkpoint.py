@@ -7,6 +7,7 @@
     orders/         what workers are told about the batch at hand; nothing to keep
     published.json  the last batch whose results the sink has taken
     read.jsonl      the files read so far, where Braid reads folders itself
+    columns.json    the columns of these files, which outlive the first of them
     spark/          Spark's own offsets, where Spark reads the sources
 
 It holds JSON and Arrow only. Nothing from it is ever unpickled or evaluated.
@@ -43,6 +44,7 @@ _NOUNS = {
 _TAIL = b"}\n"
 _LOCK = "lock"
 _PUBLISHED = "published.json"
+_COLUMNS = "columns.json"
 _MOST_BYTES = 1 << 30  # of a record; those of thousands of runs have a few million
 _COMMIT_NAME = re.compile(r"-?\d+\.json")
 _LOCK_TRIES, _LOCK_PAUSE_S = 5, 0.1  # others may test the lock for an instant
@@ -147,6 +149,12 @@ class Checkpoint:
         """The list of files read."""
         return self.folder / "read.jsonl"
 
+    def note_columns(self, columns: dict[str, Any]) -> None:
+        """Note the columns of each stream's files, for the runs that go on."""
+        path = self.folder / _COLUMNS
+        if not path.exists() or read_sealed(path) != columns:
+            write_sealed(path, columns)
+
     @property
     def spark(self) -> Path:
         """The folder of Spark's own part."""
@@ -203,6 +211,17 @@ class Checkpoint:
                 path.unlink(missing_ok=True)
         for path in self.orders.iterdir():
             path.unlink(missing_ok=True)
+
+
+def sealed_columns(folder: Path) -> dict[str, Any]:
+    """The columns of each stream's files, as noted in a checkpoint that need not be open.
+
+    There are none in an older checkpoint. Without a batch they do not count: the first file
+    may have been mended since.
+    """
+    path = folder / _COLUMNS
+    begun = {each.name for each in folder.glob("commits/*.json")} - {_commit_name(BEFORE_FIRST)}
+    return read_sealed(path) if begun and path.exists() else {}
 
 
 def read_sealed(path: Path) -> dict[str, Any]:

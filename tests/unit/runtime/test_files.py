@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import json
 import os
+from threading import Timer
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql.pandas.types import from_arrow_schema
 
+from braid.cli.run import check_folders
 from braid.model.errors import BraidError
-from braid.runtime.files import arrow_schema, files
-from braid.runtime.shelf import SETTLED_S, Shelf
+from braid.runtime.files import FileColumns, NoFileYet, arrow_schema, files
+from braid.runtime.is_complete import SETTLED_S
+from braid.runtime.shelf import Shelf
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,3 +188,43 @@ def test_a_text_file_is_complete_once_it_has_come_to_rest(tmp_path: Path) -> Non
     assert shelf.is_empty()
     assert not shelf.restock(now_s=1e9 + SETTLED_S)
     assert not shelf.is_empty()
+
+
+def test_batches_of_an_output_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    batches = [f"__batch={n}/part-0.parquet" for n in (0, 1, 2, 9, 10, 11, 100)]
+    older = [f"late/batch={n}/stream=a/p.parquet" for n in (2, 10)]
+    others = ["n=10/x.parquet", "n=2/x.parquet"]
+    folder = fill(tmp_path, *batches, *older, *others)
+    assert files(folder).names() == [*batches, *older, *others]
+    read = set(sorted(batches)[:4])  # by an earlier version, as text
+    rest = read_all(browse({"a": read}, a=folder))
+    assert [batch["a"][0] for batch in rest] == [
+        name for name in [*batches, *older, *others] if name not in read
+    ]
+
+
+def test_a_folder_that_is_followed_is_waited_for_until_a_file_is_complete(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stream = files(fill(tmp_path, "0.parquet"))
+    with pytest.raises(NoFileYet, match=r"0\.parquet: it is not complete"):
+        stream.first()
+    whole = pa.table({"k": [1]})
+    timer = Timer(0.7, pq.write_table, (whole, tmp_path / "1.parquet"))
+    timer.start()
+    check_folders({"a": stream}, (), follow=True)
+    timer.join()
+    assert stream.first() == str(tmp_path / "1.parquet")
+    assert capsys.readouterr().err == f"waiting for a complete file in {tmp_path}\n"
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    check_folders({"a": files(empty)}, {"a"}, follow=False)
+    with pytest.raises(NoFileYet):
+        check_folders({"a": files(empty)}, (), follow=False)
+
+
+def test_columns_are_the_same_once_a_checkpoint_has_had_them() -> None:
+    schema = pa.schema([pa.field("k", pa.list_(pa.int32())), ("ts", pa.timestamp("us", "UTC"))])
+    for parquet in (None, schema):
+        columns = FileColumns("parquet", from_arrow_schema(schema), parquet)
+        assert FileColumns.from_json(json.loads(json.dumps(columns.to_json()))) == columns

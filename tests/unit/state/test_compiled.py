@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import braid
+from tests.unit.state.making import small_disk
 
 USE = (
     "import numpy as np, braid.join.kernel, braid.join.keys, braid.join.gather;"
@@ -37,4 +38,22 @@ def test_without_a_folder_for_compiled_code_all_is_compiled_anew_which_is_told_o
     assert done.returncode == 0, done.stderr
     assert done.stdout == "True\n"
     assert done.stderr.count("no folder to keep compiled code in") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_without_room_for_compiled_code_all_is_compiled_anew_which_is_told_once(
+    tmp_path: Path,
+) -> None:
+    with small_disk(tmp_path / "disk", "8k") as disk:
+        done = subprocess.run(
+            [sys.executable, "-c", USE],
+            env=os.environ | {"NUMBA_CACHE_DIR": str(disk)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert any(disk.iterdir()), "it was meant to be used"
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "True\n"
+    assert done.stderr.count("cannot keep compiled code: No space left on device") == 1
     assert "Traceback" not in done.stderr
