@@ -157,6 +157,19 @@ class BatchRetried:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockPutBack:
+    """The driver's clock was too far ahead when the batch before this one began.
+
+    Rows are too far ahead of what it says now.
+    """
+
+    name: ClassVar = "clock"
+    batch: int
+    before: str | None
+    now: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class FileAwaited:
     """A file that is not complete holds up the files of its stream behind it."""
 
@@ -322,6 +335,7 @@ Event = (
     | Recovered
     | BatchDone
     | BatchRetried
+    | ClockPutBack
     | FileAwaited
     | Failed
     | Spilled
