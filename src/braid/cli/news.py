@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from braid.events import (
     BatchRetried,
     CleanedUp,
+    ClockPutBack,
     Displaced,
     FileAwaited,
     Held,
@@ -65,6 +66,11 @@ def sentence_of(event: Event) -> str | None:
             return f"worker {worker} cleaned up {groups:,} groups: {results:,} results"
         case FileAwaited(stream=stream, file=file):
             return f"stream {stream} waits for {file}, which is not complete"
+        case ClockPutBack(before=before, now=now):
+            return (
+                f"the clock said {before} at the last batch and says {now} now: rows too far "
+                "ahead of the present clock are refused"
+            )
         case Refused(proposal=proposal, reason=reason):
             return f"refused: {proposal}{why(reason)}"
         case _:

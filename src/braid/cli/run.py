@@ -81,7 +81,9 @@ def run(
     max_ahead: Annotated[
         str | None,
         typer.Option(
-            help="Refuse rows whose time lies so far ahead of the clock.", show_default="never"
+            help="Refuse rows whose time lies so far ahead of the clock; times without a zone "
+            "go by the session's.",
+            show_default="never",
         ),
     ] = None,
     bad_rows: Annotated[

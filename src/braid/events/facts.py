@@ -172,6 +172,19 @@ class BatchRetried:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockPutBack:
+    """The driver's clock was too far ahead when the batch before this one began.
+
+    Rows are too far ahead of what it says now.
+    """
+
+    name: ClassVar = "clock"
+    batch: int
+    before: str | None
+    now: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class FileAwaited:
     """A file that is not complete holds up the files of its stream behind it."""
 
@@ -338,6 +351,7 @@ Event = (
     | GapFound
     | BatchDone
     | BatchRetried
+    | ClockPutBack
     | FileAwaited
     | Failed
     | Spilled

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from braid.events import BatchRetried, Event, Journal, Migrated
+from braid.events import BatchRetried, ClockPutBack, Event, Journal, Migrated, instant
 from braid.join.closing import closing_us, is_due
 from braid.join.outcome import next_commit
 from braid.join.report import Report
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from braid.join.plan import JoinPlan
     from braid.runtime.adaptation import Adaptation
     from braid.runtime.behind import Ask
+    from braid.runtime.clock import MaxAhead
     from braid.runtime.idleness import Idleness
     from braid.runtime.migration import Migration
     from braid.runtime.observation import Observation
@@ -86,7 +87,7 @@ class Coordinator:
     splits: Splits
     journal: Journal
     name: str  # in Spark's pages
-    max_ahead_us: int | None = None
+    max_ahead: MaxAhead | None = None
     clock: Callable[[], float] = time.monotonic
     displaced: set[str] = field(default_factory=set, init=False)  # hosts without memory for us
     steps: tuple[Callable[[_Batch], None], ...] = field(init=False)
@@ -250,6 +251,7 @@ class Coordinator:
         for event in events:
             self.journal.add(event)
         last = self.commit
+        clock_us = self._clock_us(last)
         batch = _Batch(
             job=job,
             number=last.batch + 1,
@@ -257,8 +259,10 @@ class Coordinator:
                 last, self.pacing, changes=self.migration.is_wanted(last)
             ),
             closing_us=closing_us(self.plan, last, at_end=at_end),
-            # It never goes back, so that no row is refused which an earlier batch would take.
-            clock_us=max(time.time_ns() // 1000, last.clock_us or 0),
+            clock_us=clock_us,
+            ahead_after_us=(
+                None if self.max_ahead is None else self.max_ahead.after_us(clock_us)
+            ),
             source_batch=last.source_batch if source_batch is None else source_batch,
             position=last.position if position is None else position,
             began=self.clock(),
@@ -275,6 +279,21 @@ class Coordinator:
         for displaced in newly_displaced(batch.number, batch.reports, self.displaced):
             self.journal.add(displaced)
         self._adapt(batch, elapsed_ms)
+
+    def _clock_us(self, last: Commit) -> int:
+        """The driver's clock for the batch after `last`.
+
+        It never goes back, so that no row is refused which an earlier batch would take; but it
+        was wrong then if it lies too far ahead of what it says now.
+        """
+        now_us, before_us = time.time_ns() // 1000, last.clock_us
+        if before_us is None:
+            return now_us
+        if self.max_ahead is not None and self.max_ahead.is_wrong(before_us, now_us):
+            told = instant(before_us), instant(now_us)
+            self.journal.add(ClockPutBack(last.batch + 1, *told))
+            return now_us
+        return max(now_us, before_us)
 
     def _adapt(self, batch: _Batch, elapsed_ms: int) -> None:
         """Carry on with what moves, and let the strategy decide what else is to be done."""
@@ -368,9 +387,7 @@ class Coordinator:
             closing_us=batch.closing_us,
             results=batch.staged,
             late=batch.late_staged,
-            ahead_after_us=(
-                None if self.max_ahead_us is None else batch.clock_us + self.max_ahead_us
-            ),
+            ahead_after_us=batch.ahead_after_us,
         ).write(path)
         answers = batch.job.answers.collect()
         path.unlink()
@@ -445,6 +462,7 @@ class _Batch:
     chores: tuple[Chores, ...]
     closing_us: int | None
     clock_us: int
+    ahead_after_us: int | None
     source_batch: int
     position: dict[str, Any] | None
     began: float

@@ -35,6 +35,7 @@ from braid.plan.shape import shape_text, show_plans
 from braid.runtime.adaptation import Adaptation, MemorySettings, memory_settings
 from braid.runtime.bad_rows import FAIL, forbid_sharing, keeps_bad_rows, unshared
 from braid.runtime.bad_rows import FOLDER as BAD_ROWS
+from braid.runtime.clock import MaxAhead, instant_clock, time_zone, wall_clock
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.event_time import SourceTime, source_times
 from braid.runtime.faults import require_spark
@@ -410,7 +411,8 @@ class ContinuousQuery(Shown):
         clean-up. Workers begin with equal shares of the groups, or with those of `assign`.
 
         With `max_ahead` ("1 hour"), rows whose time lies further ahead of the driver's clock
-        than that are refused: they are counted, and kept with those that are `late`.
+        than that are refused: they are counted, and kept with those that are `late`. Event
+        times without a time zone are compared with a clock in the session's time zone.
 
         A row that an expression of its stream fails for, or that does not fit its stream's
         columns, ends the run. With `bad_rows="keep"` such rows are counted, and kept with their
@@ -468,7 +470,7 @@ class ContinuousQuery(Shown):
         )
         for wish in wishes:
             course.ask(wish)
-        max_ahead_us = None if max_ahead is None else parse_duration(max_ahead)
+        ahead = None if max_ahead is None else bound._max_ahead(max_ahead)
         interval_s = 0.0 if interval is None else parse_duration(interval) / 1e6
         shares = None if assign is None else parse_shares(assign, workers)
         kept_late = None if late is None else ParquetSink(late)
@@ -492,7 +494,7 @@ class ContinuousQuery(Shown):
                 pacing=Pacing(skew_buffer),
                 sink=sink,
                 late=kept_late,
-                max_ahead_us=max_ahead_us,
+                max_ahead=ahead,
                 keeps_bad=keeps_bad,
                 events=journal_file,
                 available_now=available_now,
@@ -542,7 +544,14 @@ class ContinuousQuery(Shown):
         text = ", ".join(f"{source}={time}" for source, time in sorted(self.times.items()))
         if not any(time.sql for time in self.times.values()):
             return text
-        return f"{text} in {self.spark.conf.get('spark.sql.session.timeZone')}"
+        return f"{text} in {time_zone(self.spark)}"
+
+    def _max_ahead(self, text: str) -> MaxAhead:
+        """How far rows may be ahead of a clock like those that their times come from."""
+        is_wall = self.types[time_column(self.event_time, 0)].tz is None  # all are, or none
+        return MaxAhead(
+            parse_duration(text), wall_clock(self.spark) if is_wall else instant_clock
+        )
 
     def _own_name(self, checkpoint_id: str) -> str:
         """The name of a run that was given none."""
@@ -633,7 +642,7 @@ class ContinuousQuery(Shown):
             replanning=setup.replanning,
             splits=Splits(setup.union),
             journal=journal,
-            max_ahead_us=setup.max_ahead_us,
+            max_ahead=setup.max_ahead,
             name=setup.name,
         )
 
@@ -759,7 +768,7 @@ class _Setup:
     pacing: Pacing
     sink: Sink
     late: ParquetSink | None
-    max_ahead_us: int | None
+    max_ahead: MaxAhead | None
     keeps_bad: bool
     events: Path | None
     available_now: bool

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from braid.events import (
     BatchDone,
     BatchRetried,
+    ClockPutBack,
     Displaced,
     Event,
     Finished,
@@ -48,6 +49,7 @@ EVENTS: list[Event] = [
     Recovered(3, 100, 2000, None),
     BATCH,
     BatchRetried(3, "executor lost"),
+    ClockPutBack(3, "2099-01-01T00:00:00.000Z", "2026-01-01T00:00:00.000Z"),
     Displaced(3, "h/1", 2, "no space left"),
     Finished("input used up", 4, 80, 32, 900),
 ]
