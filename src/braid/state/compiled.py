@@ -32,7 +32,7 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
 
 
 def _do_without_if_it_fails(kept: Any) -> None:
-    """Have numba compile without its folder, if that cannot be read or written after all."""
+    """Have numba compile without a folder that it cannot read or write after all."""
 
     def forgiving(method: Callable[..., Any]) -> Callable[..., Any]:
         def attempt(*arguments: Any) -> Any:

@@ -22,7 +22,6 @@ def test_a_file_uri_names_the_path_that_it_was_made_of(segments: list[str]) -> N
     assert local_path(path) == path
     assert local_path(path.as_uri()) == path
     assert local_path(path.as_uri().replace("file://", "file:", 1)) == path
-    assert local_path(Path(path.as_uri())) == path, "a Path has lost two slashes"
 
 
 @pytest.mark.parametrize(
@@ -39,6 +38,10 @@ def test_a_file_uri_names_the_path_that_it_was_made_of(segments: list[str]) -> N
         ("./s3a:/x", "s3a:/x"),
         ("/data/s3a:/x", "/data/s3a:/x"),
         ("a=b:/c", "a=b:/c"),
+        ("C:x", "C:x"),
+        ("s3a", "s3a"),
+        ("out/s3a:x", "out/s3a:x"),
+        ("orders:gs", "orders:gs"),
     ],
 )
 def test_a_path_without_another_scheme_is_local(written: str, path: str) -> None:
@@ -52,6 +55,11 @@ def test_a_path_without_another_scheme_is_local(written: str, path: str) -> None
         (Path("s3a://bucket/out"), ["s3a:/bucket/out"]),
         ("hdfs:///x", ["hdfs"]),
         ("dbfs:/x", ["dbfs"]),
+        ("s3a:bucket/x", ["s3a:bucket/x", "support s3a", "./s3a:bucket/x"]),
+        ("wasbs:container@account/x", ["support wasbs", "./wasbs:container@account/x"]),
+        (Path("GS:bucket"), ["support GS"]),
+        (Path("file://server/x"), ["file:/server/x", "lost slashes", "as text"]),
+        (Path("file:///data/x"), ["file:/data/x", "lost slashes", "without a scheme"]),
         ("file://server/x", ["'server'", "file:///server/x"]),
         ("file:///x?y", ["query", "%3F"]),
         ("file:///x#y", ["fragment", "%23"]),
@@ -67,6 +75,18 @@ def test_a_path_that_is_not_local_is_refused_by_name(
     assert caught.value.hint is not None
     for word in words:
         assert word in str(caught.value)
+
+
+def test_what_is_here_under_the_name_of_a_scheme_is_local(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s3a:bucket").mkdir()
+    Path("hdfs:").mkdir()
+    assert local_path("s3a:bucket/x") == Path("s3a:bucket/x")
+    for written in ("s3a:another/x", "hdfs://x", "hdfs:/x"):
+        with pytest.raises(BraidError, match="is not a local path"):
+            local_path(written)
 
 
 def test_streams_and_outputs_take_file_uris_and_no_others(tmp_path: Path) -> None:
