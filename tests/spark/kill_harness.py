@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pyarrow.parquet as pq
 
+from braid.runtime.bad_rows import FOLDER as BAD_ROWS
 from braid.runtime.memory_tier import memory_root
 from braid.state.checkpoint import read_sealed
 from braid.state.commit import Commit
@@ -68,7 +69,7 @@ class Job:
 
     @property
     def input(self) -> Input:
-        return Input(self.seed, self.batches, self.rows)
+        return Input(self.seed, self.batches, self.rows, self.workload.odd_rows)
 
     @property
     def out(self) -> Path:
@@ -106,7 +107,7 @@ class Job:
             options["--plan"] = self.workload.plan
         words = [str(word) for option in options.items() for word in option]
         folders = [f"--stream={stream}={self.folder / stream}" for stream in STREAMS]
-        words += [*folders, *self.options]
+        words += [*folders, *self.workload.options, *self.options]
         return [os.path.join(os.path.dirname(sys.executable), "braid"), "run", *words]
 
     def start(
@@ -155,16 +156,14 @@ class Job:
         """What holds after the end, whatever came before it."""
         self.check_published_is_whole()
         assert list(self.published()) == list(self.expected), f"batches lack: {self}"
-        late = sum(map(len, self.expected_late.values()))
-        assert sum(map(len, self.published_late().values())) == late, f"late rows lack: {self}"
+        for kind, found, expected in self._kinds():
+            counts = [sum(map(len, each.values())) for each in (found, expected)]
+            assert counts[0] == counts[1], f"{kind} lack: {self}"
         self._check_nothing_is_left()
 
     def check_all_results(self) -> None:
         """What holds after the end, if results may come later than their rows."""
-        for kind, found, expected in (
-            ("results", self.published(), self.expected),
-            ("late rows", self.published_late(), self.expected_late),
-        ):
+        for kind, found, expected in self._kinds():
             all_found, all_expected = (sum(x.values(), Counter()) for x in (found, expected))
             missing, extra = all_expected - all_found, all_found - all_expected
             assert not missing, f"{len(missing)} {kind} lack: {self}"
@@ -184,6 +183,13 @@ class Job:
                 assert not missing, f"batch {batch} lacks {len(missing)} {kind}: {self}"
                 assert not extra, f"batch {batch} has {len(extra)} {kind} too many: {self}"
 
+    def _kinds(self) -> Iterator[tuple[str, Published, Published]]:
+        """By name, the results and the rows that are kept: those to be seen, and all due."""
+        yield "results", self.published(), self.expected
+        yield "late rows", self.published_late(), self.expected_late
+        if self.workload.odd_rows:
+            yield "bad rows", self.published_bad(), self.input.expected_bad()
+
     def published(self) -> Published:
         """The results that a reader sees now."""
         return {number: _rows_in(folder) for number, folder in _batches(self.out)}
@@ -199,6 +205,18 @@ class Job:
                 }
             )
             for number, folder in _batches(self.late)
+        }
+
+    def published_bad(self) -> Published:
+        """The bad rows that a reader sees now, as (stream, v)."""
+        return {
+            number: Counter(
+                {
+                    (stream, json.loads(row)["v"]): count
+                    for (stream, row), count in _rows_in(folder, ["stream", "row"]).items()
+                }
+            )
+            for number, folder in _batches(self.checkpoint / BAD_ROWS)
         }
 
     @cached_property
@@ -223,7 +241,7 @@ class Job:
         assert logged == {section.file for section in commit.sections()}
         records = [path.name for path in (self.checkpoint / "commits").iterdir()]
         assert records == [f"{commit.batch}.json"]
-        for folder in (self.checkpoint, self.out, self.late):
+        for folder in (self.checkpoint, self.checkpoint / BAD_ROWS, self.out, self.late):
             assert not list(folder.rglob("*.pending"))
             assert not list(folder.glob(".staging/*"))
         identity = read_sealed(self.checkpoint / "braid.json")["id"]

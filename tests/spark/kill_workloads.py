@@ -26,6 +26,8 @@ from tests.oracle.answers import counted, oracle, prepared
 from tests.oracle.values import EPOCH, TIME
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from braid.model.query import Query
 
 STREAMS = ("a", "b", "c")
@@ -37,6 +39,8 @@ _US = dt.timedelta(microseconds=1)
 _ORIGIN = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _NUMBERS = 1_000_000  # row i of batch n has v = n * this + i
 _FIRST_LATE = 900_000  # rows from this i on come too late, and must not join
+_FIRST_AHEAD = 950_000  # these from too far ahead; they are kept with the late ones
+_AHEAD_S = 200 * 365 * 86_400
 
 Published = dict[int, Counter[tuple[Any, ...]]]
 """By batch, the rows that it shows."""
@@ -47,12 +51,19 @@ class Workload:
     """A query over the three streams, and the plan to run it by.
 
     A result with a `window_end` is shown when that moment is closed, any other with the latest
-    of its rows; so it names them, as `va`, `vb` and `vc`.
+    of its rows; so it names them, as `va`, `vb` and `vc`. With `odd_rows`, there are some of a
+    far future, and some whose j is 0, which the query cannot compute an expression for.
     """
 
     name: str
     query: str
     plan: str | None = None
+    odd_rows: bool = False
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What the command says of its rows."""
+        return ("--max-ahead", "1 hour", "--bad-rows", "keep") if self.odd_rows else ()
 
     @cached_property
     def bound(self) -> Query:
@@ -102,7 +113,12 @@ SELECT a.v AS va, b.v AS vb, c.v AS vc, greatest(a.ts, b.ts, c.ts) AS window_end
 FROM a [PARTITION BY k ROWS 2], b [RANGE 20 SECONDS], c [RANGE 15 SECONDS]
 WHERE a.k = b.k AND b.j = c.j AND a.v % 5 <> 1""",
 )
-WORKLOADS = (ONE_KEY, TREE, FLAT, GROUPS, HISTORY)
+ODD = Workload(
+    "odd rows",
+    f"{_CHAIN} AND 12 / a.j > 0 AND 12 / b.j > 0 AND 12 / c.j > 0",
+    odd_rows=True,
+)
+WORKLOADS = (ONE_KEY, TREE, FLAT, GROUPS, HISTORY, ODD)
 
 
 @dataclass(frozen=True)
@@ -112,6 +128,7 @@ class Input:
     seed: int
     batches: int
     rows: int
+    odd_rows: bool = False
 
     def table(self, stream: str, number: int) -> pa.Table:
         """Rows in some disorder, and in later batches a few of a time long gone."""
@@ -123,14 +140,19 @@ class Input:
             at_s = np.append(at_s, draw.uniform(0, BATCH_S - LATENESS_S, 5))
             v = np.append(v, number * _NUMBERS + _FIRST_LATE + np.arange(5))
         # Two rows a key and window, so that most keys need rows of several batches.
-        k, j = draw.integers(0, 2 * self.rows, (2, len(v)))
+        k, j = draw.integers(1, 2 * self.rows, (2, len(v)))
+        if self.odd_rows:
+            at_s = np.append(at_s, at_s[:3] + _AHEAD_S)
+            v = np.append(v, number * _NUMBERS + _FIRST_AHEAD + np.arange(3))
+            k, j = np.append(k, k[:3]), np.append(j, j[:3])
+            j[v % 50 == 0] = 0  # no other condition drops these
         ts = (EPOCH - _ORIGIN) // _US + (at_s * 1e6).astype(np.int64)
         return pa.table({"k": k, "j": j, "v": v, "ts": pa.array(ts, TIME)}, SCHEMA)
 
     def expected(self, workload: Workload) -> Published:
         """The results of each batch; behind the last, of the one that closes what is left."""
         query, tables = workload.bound, [self._whole(stream) for stream in STREAMS]
-        on_time = [table.filter(~_is_late(table)) for table in tables]
+        on_time = [table.filter(~_is_late(table) & ~_is_bad(table)) for table in tables]
         closing_us = self._closing_us(query, on_time)
         answer = oracle(query, on_time, "ts", closed_us=closing_us[-1])
         published: Published = {n: Counter() for n in range(self.batches + workload.waits)}
@@ -145,12 +167,15 @@ class Input:
 
     def expected_late(self, workload: Workload) -> Published:
         """The rows that come late, as (stream, v); those that the query filters out do not."""
-        published: Published = {}
-        for stream, ref in zip(STREAMS, workload.bound.streams, strict=True):
-            table = prepared(ref, self._whole(stream))
-            for v in table.filter(_is_late(table))["v"].to_pylist():
-                published.setdefault(v // _NUMBERS, Counter())[stream, v] = 1
-        return published
+        refs = zip(STREAMS, workload.bound.streams, strict=True)
+        sound = ((stream, ref, self._whole(stream)) for stream, ref in refs)
+        tables = {s: prepared(ref, table.filter(~_is_bad(table))) for s, ref, table in sound}
+        return _by_batch({s: table.filter(_is_late(table)) for s, table in tables.items()})
+
+    def expected_bad(self) -> Published:
+        """The bad rows, as (stream, v)."""
+        tables = {stream: self._whole(stream) for stream in STREAMS}
+        return _by_batch({s: table.filter(_is_bad(table)) for s, table in tables.items()})
 
     def _whole(self, stream: str) -> pa.Table:
         return pa.concat_tables(self.table(stream, number) for number in range(self.batches))
@@ -174,3 +199,16 @@ class Input:
 
 def _is_late(table: pa.Table) -> np.ndarray:
     return table["v"].to_numpy() % _NUMBERS >= _FIRST_LATE
+
+
+def _is_bad(table: pa.Table) -> np.ndarray:
+    return table["j"].to_numpy() == 0
+
+
+def _by_batch(tables: Mapping[str, pa.Table]) -> Published:
+    """The rows of some streams as (stream, v)."""
+    published: Published = {}
+    for stream, table in tables.items():
+        for v in table["v"].to_pylist():
+            published.setdefault(v // _NUMBERS, Counter())[stream, v] = 1
+    return published

@@ -19,7 +19,7 @@ import pytest
 
 from braid.model.failpoints import DRIVER_STEPS, WORKER_STEPS
 from tests.spark.kill_harness import Job
-from tests.spark.kill_workloads import FLAT, GROUPS, TREE, WORKLOADS
+from tests.spark.kill_workloads import FLAT, GROUPS, ODD, TREE, WORKLOADS
 
 KILLS = int(os.environ.get("BRAID_KILLS", "2"))
 SEED = int(os.environ.get("BRAID_KILLS_SEED", time.time_ns() % 1_000_000))
@@ -73,6 +73,16 @@ def test_a_driver_killed_at_every_step_loses_and_doubles_nothing(tmp_path, workl
             done = number + 1 if step in shown else number
             assert len(job.published()) == done, f"killed elsewhere than {step}{in_round}"
             job.check_published_is_whole()
+        job.finish()
+
+
+@pytest.mark.timeout(600)
+def test_rows_that_are_kept_apart_are_kept_once_whenever_the_driver_dies(tmp_path):
+    with Job(tmp_path / "job", 8, ODD, batches=4, rows=300) as job:
+        for number, step in enumerate(("commit written", "results published"), 1):
+            job.start(failpoint=f"{step}@{number}").die()
+            job.check_published_is_whole()
+        assert len(job.published_bad()) == 3
         job.finish()
 
 
