@@ -140,6 +140,38 @@ def test_a_run_goes_on_in_its_own_time_zone_alone(spark: SparkSession, tmp_path:
     assert f"in {BERLIN}" in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "select", ["p.at - o.wall AS age", "p.at - CAST(o.wall AS TIMESTAMP) AS age", "o.v"]
+)
+def test_a_wall_clock_beside_an_instant_means_one_thing_for_a_checkpoint(
+    spark: SparkSession, tmp_path: Path, select: str
+) -> None:
+    moment = dt.datetime(2024, 1, 1)
+    times = {"at": pa.array([moment], TIME), "wall": pa.array([moment], NTZ)}
+    for name in "op":
+        (tmp_path / name).mkdir()
+        pq.write_table(pa.table({"k": [1], "v": [1], **times}), tmp_path / name / "0.parquet")
+
+    def start(zone: str) -> braid.Run:
+        session = in_zone(spark, zone)
+        schema = "k bigint, v bigint, at timestamp, wall timestamp_ntz"
+        streams = {name: stream_of(tmp_path / name, session, schema) for name in "op"}
+        windows = "o [RANGE 1 MINUTE], p [RANGE 1 MINUTE]"
+        text = f"SELECT {select} FROM {windows} WHERE o.k = p.k"
+        query = braid.query(text, event_time="at", **streams)
+        sink = braid.sinks.memory()
+        return query.start(checkpoint=tmp_path / "c", sink=sink, workers=1, available_now=True)
+
+    start(BERLIN).await_termination()
+    if select == "o.v":
+        start("Asia/Kolkata").await_termination()
+        return
+    with pytest.raises(BraidError, match="made with another time zone") as refused:
+        start("Asia/Kolkata")
+    assert BERLIN in str(refused.value)
+    start(BERLIN).await_termination()
+
+
 def test_a_key_without_a_zone_and_one_with_a_zone_need_a_cast(
     spark: SparkSession, tmp_path: Path
 ) -> None:

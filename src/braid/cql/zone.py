@@ -3,12 +3,14 @@
 A TIMESTAMP is an instant. A TIMESTAMP_NTZ is what a clock on a wall shows, and a DATE the first
 moment of a day there; which instant that is depends on the session's time zone, which only
 Spark knows. Where either meets a TIMESTAMP, Spark casts it, and so do we: in its own stream,
-before the split. Workers know no time zone.
+before the split. Workers know no time zone. Such a query, and one that writes the casts out,
+means something else in another zone.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from braid.cql.lower import Derivations
     from braid.cql.place import Place
     from braid.model.errors import QueryError
+    from braid.model.query import Query
 
     TypeOf = Callable[[Column], pa.DataType | None]
 
@@ -31,6 +34,9 @@ _MEETING = frozenset(
     ("=", "<>", "<", "<=", ">", ">=", "-", "in", "case", "coalesce", "greatest", "least")
 )
 """The functions in which moments may meet."""
+
+_CAST = "cast({} AS TIMESTAMP)"
+_TO_INSTANT = re.compile(r"(\bAS\s+|::\s*)TIMESTAMP\b", re.IGNORECASE)
 
 
 class _Kind(Enum):
@@ -51,6 +57,16 @@ def as_instants(made: Call, derivations: Derivations, place: Place) -> Call:
         for each, kind in zip(made.arguments, kinds, strict=True)
     )
     return Call(made.function, tuple(arguments))
+
+
+def casts_to_instants(query: Query) -> bool:
+    """Whether Spark casts to TIMESTAMP for a query: it does so by the session's time zone."""
+    texts = (
+        sql
+        for stream in query.streams
+        for sql in (*(derived.sql for derived in stream.derived), stream.filter or "")
+    )
+    return any(map(_TO_INSTANT.search, texts))
 
 
 def refuse_zones(made: Call, type_of: TypeOf, place: Place) -> None:
@@ -98,8 +114,8 @@ def _instant(
             sql = text = literal(value)[0]
         case _:
             raise _refusal(place, kind)
-    cast = "cast({} AS TIMESTAMP)".format
-    return derivations.column(Snippet(stream, cast(sql), cast(text), True, needs), place)
+    cast = Snippet(stream, _CAST.format(sql), _CAST.format(text), True, needs)
+    return derivations.column(cast, place)
 
 
 def _refusal(place: Place, kind: _Kind | None = None) -> QueryError:

@@ -20,6 +20,7 @@ from pyspark.sql.types import StringType, StructType
 from braid import cql
 from braid.adapt.shares import parse_shares, shared_assignment
 from braid.cql.event_time import time_names
+from braid.cql.zone import casts_to_instants
 from braid.events import Journal, Recovered, Started, instant, require_folder
 from braid.join.outcome import commit_before_first
 from braid.join.plan import JoinPlan, make_plan
@@ -535,7 +536,8 @@ class ContinuousQuery(Shown):
         # Sorted: the columns of another plan are no other columns.
         shape = sorted(f"{aliases[c.stream]}.{c.column} {plan.wire.types[c]}" for c in columns)
         shape.append(f"event time {self._time_text()}")
-        return Identity(plan.query.text, ", ".join(shape), plan.groups)
+        zone = time_zone(self.spark) if casts_to_instants(plan.query) else ""
+        return Identity(plan.query.text, ", ".join(shape), plan.groups, zone)
 
     def _time_text(self) -> str:
         """The event times as a checkpoint knows them, with the zone if they depend on it."""

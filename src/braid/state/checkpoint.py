@@ -40,6 +40,7 @@ _NOUNS = {
     "query": "query",
     "columns": "set of columns",
     "groups": "number of groups",
+    "zone": "time zone",
 }
 _TAIL = b"}\n"
 _LOCK = "lock"
@@ -52,11 +53,15 @@ _LOCK_TRIES, _LOCK_PAUSE_S = 5, 0.1  # others may test the lock for an instant
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a checkpoint belongs to; a run with another identity may not continue it."""
+    """What a checkpoint belongs to; a run with another identity may not continue it.
+
+    Checkpoints of older versions do not tell the `zone` that their results depend on.
+    """
 
     query: str
     columns: str
     groups: int
+    zone: str = ""
 
 
 @dataclass(slots=True)
@@ -343,7 +348,7 @@ def _identify(folder: Path, identity: Identity, first: Commit) -> str:
             hint=f"run it with the Braid that made it, or {_NEW_FOLDER}",
         )
     for name, ours in asdict(identity).items():
-        if known.get(name) != ours:
+        if known.get(name) != ours and (name in known or name != "zone"):
             raise CheckpointError(
                 f"the checkpoint {folder} was made with another {_NOUNS.get(name, name)}:\n"
                 f"  it was {known.get(name)}\n  now is {ours}",

@@ -189,6 +189,25 @@ def test_a_checkpoint_that_lost_its_identity_is_not_taken_for_a_new_one(tmp_path
     assert not (tmp_path / "braid.json").exists()
 
 
+def test_a_checkpoint_goes_on_in_its_own_time_zone_alone(tmp_path: Path) -> None:
+    berlin, kolkata = (
+        replace(IDENTITY, zone=zone) for zone in ("Europe/Berlin", "Asia/Kolkata")
+    )
+    opened(tmp_path, berlin).close()
+    with pytest.raises(CheckpointError, match="made with another time zone") as refused:
+        opened(tmp_path, kolkata)
+    assert "Europe/Berlin" in str(refused.value)
+    opened(tmp_path, berlin).close()
+
+
+def test_a_checkpoint_that_does_not_tell_its_time_zone_goes_on(tmp_path: Path) -> None:
+    body = read_sealed(made(tmp_path) / "braid.json")
+    del body["zone"]
+    write_sealed(tmp_path / "braid.json", body)
+    opened(tmp_path, replace(IDENTITY, zone="Asia/Kolkata")).close()
+    assert read_sealed(tmp_path / "braid.json") == body
+
+
 def test_a_checkpoint_of_another_format_is_refused(tmp_path: Path) -> None:
     made(tmp_path)
     body = read_sealed(tmp_path / "braid.json")
