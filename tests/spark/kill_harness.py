@@ -69,7 +69,7 @@ class Job:
 
     @property
     def input(self) -> Input:
-        return Input(self.seed, self.batches, self.rows, self.workload.odd_rows)
+        return Input(self.seed, self.batches, self.rows, odd_rows=self.workload.odd_rows)
 
     @property
     def out(self) -> Path:

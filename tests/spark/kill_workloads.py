@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from bisect import bisect_left
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -128,7 +128,7 @@ class Input:
     seed: int
     batches: int
     rows: int
-    odd_rows: bool = False
+    odd_rows: bool = field(default=False, kw_only=True)
 
     def table(self, stream: str, number: int) -> pa.Table:
         """Rows in some disorder, and in later batches a few of a time long gone."""
@@ -140,19 +140,19 @@ class Input:
             at_s = np.append(at_s, draw.uniform(0, BATCH_S - LATENESS_S, 5))
             v = np.append(v, number * _NUMBERS + _FIRST_LATE + np.arange(5))
         # Two rows a key and window, so that most keys need rows of several batches.
-        k, j = draw.integers(1, 2 * self.rows, (2, len(v)))
+        k, j = draw.integers(0, 2 * self.rows, (2, len(v)))
         if self.odd_rows:
             at_s = np.append(at_s, at_s[:3] + _AHEAD_S)
             v = np.append(v, number * _NUMBERS + _FIRST_AHEAD + np.arange(3))
             k, j = np.append(k, k[:3]), np.append(j, j[:3])
-            j[v % 50 == 0] = 0  # no other condition drops these
+            j = np.where(v % 50, j.clip(min=1), 0)  # no other condition drops these
         ts = (EPOCH - _ORIGIN) // _US + (at_s * 1e6).astype(np.int64)
         return pa.table({"k": k, "j": j, "v": v, "ts": pa.array(ts, TIME)}, SCHEMA)
 
     def expected(self, workload: Workload) -> Published:
         """The results of each batch; behind the last, of the one that closes what is left."""
         query, tables = workload.bound, [self._whole(stream) for stream in STREAMS]
-        on_time = [table.filter(~_is_late(table) & ~_is_bad(table)) for table in tables]
+        on_time = [table.filter(~_is_late(table) & ~self._is_bad(table)) for table in tables]
         closing_us = self._closing_us(query, on_time)
         answer = oracle(query, on_time, "ts", closed_us=closing_us[-1])
         published: Published = {n: Counter() for n in range(self.batches + workload.waits)}
@@ -169,13 +169,18 @@ class Input:
         """The rows that come late, as (stream, v); those that the query filters out do not."""
         refs = zip(STREAMS, workload.bound.streams, strict=True)
         sound = ((stream, ref, self._whole(stream)) for stream, ref in refs)
-        tables = {s: prepared(ref, table.filter(~_is_bad(table))) for s, ref, table in sound}
+        tables = {
+            s: prepared(ref, table.filter(~self._is_bad(table))) for s, ref, table in sound
+        }
         return _by_batch({s: table.filter(_is_late(table)) for s, table in tables.items()})
 
     def expected_bad(self) -> Published:
         """The bad rows, as (stream, v)."""
         tables = {stream: self._whole(stream) for stream in STREAMS}
-        return _by_batch({s: table.filter(_is_bad(table)) for s, table in tables.items()})
+        return _by_batch({s: table.filter(self._is_bad(table)) for s, table in tables.items()})
+
+    def _is_bad(self, table: pa.Table) -> np.ndarray:
+        return self.odd_rows & (table["j"].to_numpy() == 0)
 
     def _whole(self, stream: str) -> pa.Table:
         return pa.concat_tables(self.table(stream, number) for number in range(self.batches))
@@ -199,10 +204,6 @@ class Input:
 
 def _is_late(table: pa.Table) -> np.ndarray:
     return table["v"].to_numpy() % _NUMBERS >= _FIRST_LATE
-
-
-def _is_bad(table: pa.Table) -> np.ndarray:
-    return table["j"].to_numpy() == 0
 
 
 def _by_batch(tables: Mapping[str, pa.Table]) -> Published:
