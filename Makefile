@@ -44,7 +44,7 @@ bench: $(SETUP)  ## Braid beside its peers (in .venv-peers), and how it grows
 cases: $(SETUP)  ## the long campaign of random queries under all plans
 	BRAID_CASES=20 $(BIN)/pytest --timeout 7200 tests/oracle/test_plans_agree_with_duckdb.py \
 		tests/oracle/test_overflow.py tests/oracle/test_migrations.py tests/spark/test_overflow.py \
-		tests/spark/test_relocation.py tests/spark/test_migration.py \
+		tests/spark/test_relocation.py tests/spark/test_migration.py tests/spark/test_bench.py \
 		tests/laws/test_optimizers.py tests/laws/test_optimizer_timing.py
 
 kills: $(SETUP)  ## the long campaign of killed processes

@@ -1,6 +1,11 @@
-"""Every benchmark runs in small, and leaves the figures that it is for."""
+"""Every benchmark runs in small, and leaves the figures that it is for.
+
+Those that start Spark several times do so with `make cases` only; `tests/docs/test_commands.py`
+sees that all begin.
+"""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+LONG = pytest.mark.skipif("BRAID_CASES" not in os.environ, reason="long: see `make cases`")
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -45,11 +51,13 @@ def test_peers_that_are_not_installed_are_left_out_and_named(tmp_path):
 @pytest.mark.parametrize(
     ("module", "arguments", "figures"),
     [
-        ("bench.growth", (), "growth.json"),
-        ("bench.forms", (), "forms.json"),
-        ("bench.adapting", ("ample", "advised", "moving"), "adapting.json"),
-        ("bench.adapting", ("burst", "slowed"), "adapting.json"),
-        ("bench.costs", ("chain",), "costs.json"),
+        pytest.param("bench.growth", (), "growth.json", marks=LONG),
+        pytest.param("bench.forms", (), "forms.json", marks=LONG),
+        pytest.param(
+            "bench.adapting", ("ample", "advised", "moving"), "adapting.json", marks=LONG
+        ),
+        pytest.param("bench.adapting", ("burst", "slowed"), "adapting.json", marks=LONG),
+        pytest.param("bench.costs", ("chain",), "costs.json", marks=LONG),
         ("bench.decisions", (), None),
         ("bench.optimizers", (), None),
     ],
