@@ -57,7 +57,7 @@ class Load:
                 budget_bytes=int(budget[worker]),
                 busy_ms=busy[worker],
                 idle_ms=BATCH_MS - busy[worker],
-                output_rows=1000,
+                made_results=1000,
             )
             for worker in range(self.workers)
         ]

@@ -145,7 +145,8 @@ def test_a_value_that_cannot_be_cast_stops_the_run_until_it_is_mended(
 def braid_results(place: Place, braid: Braid) -> int:
     """How many results there are where nothing was cast."""
     other = Place(place.folder / "plain")
-    told = braid(*place.command(query("a.v, b.v AS w"), out=other.out, checkpoint=other.folder))
+    elsewhere = {"out": other.out, "checkpoint": other.folder / "checkpoint"}
+    told = braid(*place.command(query("a.v, b.v AS w"), **elsewhere))
     assert told.code == 0, told
     return sum(other.results().values())
 
