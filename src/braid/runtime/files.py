@@ -113,8 +113,8 @@ class FileStream(Shown):
         CSV and JSON files do not say that they are complete. So if all have just changed, it
         is the first of them.
         """
-        kind, found = self.format(), self.first_complete()
-        if found is None and kind != "parquet":
+        found = self.first_complete()
+        if found is None and self.format() != "parquet":
             found = next(map(self.path, self.names()), None)
         if found is None:
             raise NoFileYet(

@@ -273,7 +273,7 @@ def replanning_of(
     memory = math.inf if memory_bytes is None else memory_bytes
     costs = measure_costs(several_keys=len(plan.query.keys) > 1)
     quota = Quota(first_ms=_FIRST_WINDOWS * span_ms)
-    most_s = _FIRST_WINDOWS * span_ms / 1000
+    most_s = quota.first_ms / 1000
     advisor = Advisor(
         trigger=chosen,
         window=windows_of(plan.query),
