@@ -175,3 +175,20 @@ def test_late_rows_that_are_yet_to_be_shown_are_not_left_behind(spark, tmp_path,
     pairs.run()
     kept = [pq.ParquetFile(path).read()["k"][0].as_py() for path in late.glob("*/*/*.parquet")]
     assert sorted(kept) == [1, 1, 2, 2]
+
+
+def test_a_checkpoint_of_parts_of_two_copies_leaves_no_batch_unshown(spark, tmp_path):
+    pairs = Pairs(tmp_path)
+    pairs.run(0)
+    older = shutil.copytree(pairs.checkpoint, tmp_path / "older")
+    pairs.run(1)
+    newer = shutil.copytree(pairs.checkpoint, tmp_path / "newer")
+    replaced(pairs.checkpoint, older)
+    shutil.copy(newer / "published.json", pairs.checkpoint)
+    shutil.rmtree(pairs.out / "__batch=1")
+    with pytest.raises(CheckpointError, match="batch 1 were shown") as refused:
+        pairs.run(2)
+    assert "whole checkpoint folder from one copy" in str(refused.value.hint)
+    replaced(pairs.checkpoint, older)
+    pairs.run()
+    assert pairs.results() == [0, 1, 2]

@@ -194,12 +194,21 @@ class Checkpoint:
         )
 
     def is_published(self, batch: int) -> bool:
-        """Whether the sink has taken a batch's results."""
+        """Whether the sink has taken the results of the newest batch.
+
+        The note of a later one is of another copy: later batches would never be shown.
+        """
         path = self.folder / _PUBLISHED
         published = read_sealed(path).get("batch")
         if not isinstance(published, int):
             raise _damaged(path, "it does not name a batch")
-        return published >= batch
+        if published > batch:
+            raise CheckpointError(
+                f"{path} notes that the results of batch {published} were shown, but the "
+                f"checkpoint ends with batch {batch}",
+                hint="restore the whole checkpoint folder from one copy",
+            )
+        return published == batch
 
     def note_published(self, batch: int) -> None:
         """Note that the sink has taken a batch's results; they may be cleared away then."""

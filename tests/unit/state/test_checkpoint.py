@@ -97,6 +97,23 @@ def test_sparks_part_must_have_the_last_batch_that_was_committed(tmp_path: Path)
     checkpoint.close()
 
 
+def test_a_note_of_results_that_were_shown_is_of_the_same_copy(tmp_path: Path) -> None:
+    checkpoint = opened(tmp_path)
+    for batch in (0, 1):
+        checkpoint.write(replace(FIRST, batch=batch))
+        assert not checkpoint.is_published(batch)
+        checkpoint.note_published(batch)
+        assert checkpoint.is_published(batch)
+    (tmp_path / "commits" / "1.json").unlink()
+    checkpoint.close()
+    again = opened(tmp_path)
+    with pytest.raises(CheckpointError, match="batch 1 were shown") as refused:
+        again.is_published(again.last_commit().batch)
+    assert "ends with batch 0" in refused.value.message
+    assert "whole checkpoint folder from one copy" in str(refused.value.hint)
+    again.close()
+
+
 @pytest.mark.parametrize("replaced", [True, False])
 def test_a_run_whose_lock_was_removed_commits_nothing_more(
     tmp_path: Path, replaced: bool
