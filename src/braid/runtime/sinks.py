@@ -358,10 +358,29 @@ class MemorySink(_StagedInCheckpoint):
         """Nothing kept yet."""
         self.batches: dict[int, pa.Table] = {}
         self.schema = pa.schema([])  # of results, known once a run begins
+        self._files: dict[int, set[str]] = {}  # that the batches were read from
 
     def _facts(self) -> dict[str, object]:
         rows = sum(len(batch) for batch in self.batches.values())
         return {"batches": f"{len(self.batches):,}", "rows": f"{rows:,}"}
+
+    def open(self, checkpoint: Path, checkpoint_id: str, last: LastBatch) -> None:
+        """Go on behind results of this checkpoint, up to its last batch, and no others."""
+        newest, files = max(self.batches, default=last.number), {p.file for p in last.parts}
+        why = ""
+        if self.batches and checkpoint_id != self._checkpoint_id:
+            why = "holds the results of another checkpoint"
+        elif newest > last.number:
+            why = f"has results of batch {newest}, but the checkpoint {checkpoint} ends with "
+            why += f"batch {last.number}: it is an older copy"
+        elif last.number in self.batches and self._files.get(last.number) != files:
+            why = f"has other results of batch {last.number} than the checkpoint {checkpoint}"
+        if why:
+            raise BraidError(
+                f"the memory sink {why}",
+                hint="give a new one: braid.sinks.memory() keeps what comes from now on",
+            )
+        super().open(checkpoint, checkpoint_id, last)
 
     def publish(
         self, spark: SparkSession, batch: int, staged: Path, parts: Sequence[Part]
@@ -371,6 +390,7 @@ class MemorySink(_StagedInCheckpoint):
         keep_only(staged, parts)
         found = [pq.read_table(staged / part.file) for part in parts]
         self.batches[batch] = pa.concat_tables(found or [self.schema.empty_table()])
+        self._files[batch] = {part.file for part in parts}
 
     def table(self) -> pa.Table:
         """All results so far; without any, the columns alone."""

@@ -309,6 +309,32 @@ def test_results_in_memory_are_those_of_all_batches_in_order(tmp_path: Path) -> 
     assert sink.rows() == [{"v": 0}, {"v": 5}, {"v": 1}, {"v": 5}]
 
 
+def test_a_memory_goes_on_behind_its_own_results_alone(tmp_path: Path) -> None:
+    sink = MemorySink()
+    sink.open(tmp_path, "me", LastBatch(-1))
+    lasts = []
+    for batch in (0, 1):
+        staged = sink.stage(batch)
+        parts = [written(staged, f"{batch}.parquet", batch)]
+        sink.publish(NO_SPARK, batch, staged, parts)
+        lasts.append(LastBatch(batch, str(staged), tuple(parts), is_published=True))
+    older, last = lasts
+    wrong = [
+        ("you", last, "of another checkpoint"),
+        ("me", older, "has results of batch 1, but .* ends with batch 0: it is an older copy"),
+        ("me", replace(last, parts=older.parts), "has other results of batch 1"),
+    ]
+    for owner, known, finding in wrong:
+        with pytest.raises(BraidError, match=finding) as refused:
+            sink.open(tmp_path, owner, known)
+        assert "braid.sinks.memory()" in str(refused.value.hint)
+    sink.open(tmp_path, "me", last)
+    sink.open(tmp_path, "me", LastBatch(2))
+    assert sink.rows() == [{"v": 0}, {"v": 1}]
+    sink.batches.clear()
+    sink.open(tmp_path, "you", older)
+
+
 def test_parts_in_folders_of_their_own_are_kept(tmp_path: Path) -> None:
     part = written(tmp_path, "stream=a/x.parquet", 1)
     keep_only(tmp_path, [part])
