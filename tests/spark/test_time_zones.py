@@ -141,7 +141,13 @@ def test_a_run_goes_on_in_its_own_time_zone_alone(spark: SparkSession, tmp_path:
 
 
 @pytest.mark.parametrize(
-    "select", ["p.at - o.wall AS age", "p.at - CAST(o.wall AS TIMESTAMP) AS age", "o.v"]
+    "select",
+    [
+        "p.at - o.wall AS age",
+        "p.at - CAST(o.wall AS TIMESTAMP) AS age",
+        "p.at - CAST(o.wall AS TIMESTAMP_LTZ) AS age",
+        "o.v",
+    ],
 )
 def test_a_wall_clock_beside_an_instant_means_one_thing_for_a_checkpoint(
     spark: SparkSession, tmp_path: Path, select: str

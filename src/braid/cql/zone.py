@@ -36,7 +36,7 @@ _MEETING = frozenset(
 """The functions in which moments may meet."""
 
 _CAST = "cast({} AS TIMESTAMP)"
-_TO_INSTANT = re.compile(r"(\bAS\s+|::\s*)TIMESTAMP\b", re.IGNORECASE)
+_TO_INSTANT = re.compile(r"(\bAS\s+|::\s*)TIMESTAMP(_LTZ)?\b", re.IGNORECASE)
 
 
 class _Kind(Enum):
