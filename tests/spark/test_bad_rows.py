@@ -156,6 +156,29 @@ def test_rows_that_do_not_fit_or_have_no_time_are_kept_as_they_were_read(spark, 
     assert reasons[yesterday].startswith("cannot compute its event time")
 
 
+def test_a_row_that_a_frame_cannot_compute_ends_the_run_without_a_cure_that_is_none(
+    spark, tmp_path, streams
+):
+    a, b = (stream_of(s, spark, c) for s, c in zip(streams, (A, B), strict=True))
+    query = braid.query(
+        "SELECT a.v, b.v AS vb FROM a [RANGE 9 SECONDS], b [RANGE 9 SECONDS] WHERE a.k = b.k",
+        a=a.selectExpr("CAST(s AS INT) AS k", "v", "ts"),
+        b=b,
+        event_time="ts",
+    )
+    run = query.start(
+        checkpoint=tmp_path / "c",
+        sink=braid.sinks.memory(),
+        workers=1,
+        available_now=True,
+        bad_rows="keep",
+    )
+    with pytest.raises(BraidError, match="cannot compute CAST") as failure:
+        run.await_termination()
+    assert "a stream's DataFrame computes it" in str(failure.value.hint)
+    assert "bad_rows='keep'" not in str(failure.value.hint)
+
+
 def test_a_way_to_treat_bad_rows_that_is_unknown_is_refused(spark, tmp_path, streams):
     query = braid.query(
         QUERY, {"a": braid.files(streams[0]), "b": braid.files(streams[1])}, event_time="ts"

@@ -105,8 +105,7 @@ class _Done:
         listen(self._on_event)
 
     def _on_event(self, event: Event) -> None:
-        is_ahead = isinstance(event, Relocated) and event.step != "receive"
-        sentence = None if is_ahead else sentence_of(event)
+        sentence = sentence_of(event) if _is_done(event) else None
         for name, kind in _KINDS.items():
             if isinstance(event, kind) and sentence is not None:
                 self._sentences[name].append(sentence)
@@ -120,6 +119,19 @@ class _Done:
             for (one, many), sentences in self._sentences.items()
             if sentences
         )
+
+
+def _is_done(event: Event) -> bool:
+    """Whether something has been done, and not only begun, refused or given up."""
+    match event:
+        case Spilled(groups=groups):
+            return groups > 0
+        case Relocated(step=step):
+            return step == "receive"
+        case Migrated(step=step):
+            return step == "end"
+        case _:
+            return False
 
 
 def _write_offers(folder: Path, batches: int, rate: float) -> None:

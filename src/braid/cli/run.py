@@ -365,10 +365,11 @@ def event_times_of(
     everywhere, own = [], {}
     for option in options or ():
         name, equals, text = option.partition("=")
-        if equals and name.strip().isidentifier():
-            if name.strip().lower() not in known:
-                require_known("stream in --event-time:", name.strip(), streams)
-            own[known[name.strip().lower()]] = text.strip()
+        name = name.strip()
+        if equals and (name.lower() in known or name.isidentifier()):
+            if name.lower() not in known:
+                require_known("stream in --event-time:", name, streams)
+            own[known[name.lower()]] = text.strip()
         else:
             everywhere.append(option)
     if len(everywhere) > 1:

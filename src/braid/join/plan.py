@@ -13,8 +13,9 @@ from braid.join.expression import type_of
 from braid.join.grouping import grouped_types
 from braid.join.wire import MOST_PORTS, Wire, lay_out
 from braid.model.query import UNBOUNDED_US
+from braid.model.shown import Shown
 from braid.plan.lay_rounds import lay_rounds
-from braid.plan.shape import read_shape, show_shape
+from braid.plan.shape import read_shape, show_plans, show_shape
 from braid.plan.windows import kept_us
 from braid.state.horizon import NO_HORIZON, Horizon
 
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from braid.state.runs import Ranges
 
 
-@dataclass(frozen=True)
-class JoinPlan:
+@dataclass(frozen=True, repr=False)
+class JoinPlan(Shown):
     """A query, laid out for execution; the same for all workers.
 
     Rows of all groups go through all trees, or by tree, those of the groups in `routes`.
@@ -44,6 +45,9 @@ class JoinPlan:
     lateness_us: int
     texts: tuple[str, ...]
     routes: tuple[Ranges, ...] = ()
+
+    def _facts(self) -> dict[str, object]:
+        return {"plan": show_plans(self.texts), "groups": self.groups, "query": self.query.text}
 
     def of_record(self, commit: Commit) -> JoinPlan:
         """The same query by the plans that a record has come to."""

@@ -362,7 +362,9 @@ class Coordinator:
             except BraidError:
                 raise
             except Exception as fault:
-                reason = lost_spark(batch.job.spark) or explain_fault(fault)
+                reason = lost_spark(batch.job.spark) or explain_fault(
+                    fault, keeps_bad=self.splits.union.keeps_bad
+                )
                 if isinstance(reason, BraidError):
                     raise reason from None
                 if not tries_left:

@@ -43,10 +43,13 @@ _SQL = re.compile(r"== SQL \(line \d+, position \d+\) ==\n(.+)\n( *)(\^+)")
 _PYTHON = re.compile(r"Traceback \(most recent call last\):\n(?:(?:[ \t].*)?\n)*(\S.*)")
 
 
-def explain_fault(fault: Exception, file: str = "an input file") -> BraidError | str:
+def explain_fault(
+    fault: Exception, file: str = "an input file", *, keeps_bad: bool = False
+) -> BraidError | str:
     """The error to show, if trying again cannot help; else the reason in one line.
 
-    `file` is what was being read, in case Spark does not say.
+    `file` is what was being read, in case Spark does not say. Where bad rows are kept apart
+    already, that is no cure.
     """
     text = str(fault)
     header = _HEADER.search(text)
@@ -60,11 +63,11 @@ def explain_fault(fault: Exception, file: str = "an input file") -> BraidError |
     if read or malformed:
         what = _path(read[1]) if read else file
         why = "a row does not fit the columns" if malformed else "it is damaged, or gone"
-        hint = f"{MEND}; or {KEEP}" if malformed else MEND
+        hint = f"{MEND}; or {KEEP}" if malformed and not keeps_bad else MEND
         return BraidError(f"cannot read {what}: {why}", hint=hint)
     value = _VALUE.search(text)
     if value:
-        return _of_a_value(value[1], text)
+        return _of_a_value(value[1], text, keeps_bad=keeps_bad)
     if "No space left on device" in text:
         return StorageFull(
             "no space left for Spark's own files",
@@ -128,14 +131,16 @@ def _end_of(code: int | None) -> str:
     return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
-def _of_a_value(reason: str, text: str) -> BraidError:
+def _of_a_value(reason: str, text: str, *, keeps_bad: bool) -> BraidError:
     """A value that an expression cannot take: it would be the same the next time."""
     sql, tolerant = _SQL.search(text), _TOLERANT.search(reason)
     what = sql[1][len(sql[2]) :][: len(sql[3])] if sql else "an expression"
     cure = f"use {tolerant[1]}" if tolerant else "filter out such rows before the query"
+    other = f", or {KEEP}"
+    if keeps_bad:
+        other = ": a stream's DataFrame computes it, before a row can be kept apart"
     return BraidError(
-        f"cannot compute {what}: {_ADVICE.split(reason)[0].rstrip('.')}",
-        hint=f"{cure}, or {KEEP}",
+        f"cannot compute {what}: {_ADVICE.split(reason)[0].rstrip('.')}", hint=cure + other
     )
 
 

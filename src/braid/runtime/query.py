@@ -419,6 +419,7 @@ class ContinuousQuery(Shown):
         columns, ends the run. With `bad_rows="keep"` such rows are counted, and kept with their
         reason in the checkpoint's folder `bad-rows`. Expressions over several streams are not
         tried: where one overflows, the run ends, and the error names the CAST that cures it.
+        Nor are those that a DataFrame computes itself, or Python functions.
 
         With a `skew_buffer`, no worker takes more rows of a batch than it can join in the time
         of the others: up to so many rows wait for later batches, and beyond that the sources.

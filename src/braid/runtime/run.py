@@ -497,7 +497,7 @@ class SparkFeed:
                 raise self._failure from None
             if self._stopping:
                 return True
-            reason = explain_fault(fault)
+            reason = explain_fault(fault, keeps_bad=self._coordinator.splits.union.keeps_bad)
             error = reason if isinstance(reason, BraidError) else BraidError(reason)
             raise error from fault
 

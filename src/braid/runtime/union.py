@@ -110,6 +110,11 @@ class StreamUnion:
         ]
         return cls(tuple(branches), tuple(types), places)
 
+    @property
+    def keeps_bad(self) -> bool:
+        """Whether bad rows go apart."""
+        return any(branch.shown is not None for branch in self.branches)
+
     def apart(self, frames: Mapping[str, DataFrame]) -> Gathered:
         """A frame for each stream; `frames` are by source."""
         branches = enumerate(self.branches)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from braid.cli import main
+from braid.cli.run import event_times_of
+from braid.runtime.files import files
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,9 @@ def test_help_names_the_new_option_alone(
     said = capsys.readouterr().out
     assert "--replan-when" in said
     assert "--trigger" not in said
+
+
+def test_a_stream_of_any_name_may_have_an_event_time_of_its_own() -> None:
+    streams = {"a-1": files("a"), "b": files("b")}
+    assert event_times_of(["A-1=sent at", "at"], streams) == {"a-1": "sent at", "b": "at"}
+    assert event_times_of(["if(x=1, s, t)"], streams) == dict.fromkeys(streams, "if(x=1, s, t)")

@@ -109,6 +109,14 @@ def test_a_value_that_an_expression_cannot_take_is_not_tried_again(
     assert (error.message, error.hint) == (told, f"{cure}, or {KEEP}")
 
 
+@pytest.mark.parametrize("text", [CAST, NO_SQL, MALFORMED, FAILED + MALFORMED])
+def test_what_is_done_already_is_no_cure(text: str) -> None:
+    error = explain_fault(Exception(text), keeps_bad=True)
+    assert isinstance(error, BraidError)
+    assert error.message == explain_fault(Exception(text)).message  # type: ignore[union-attr]
+    assert KEEP not in str(error.hint)
+
+
 def test_errors_that_we_show_are_logged_only_if_they_are_another_threads() -> None:
     seen: list[str] = []
     logger = PySparkLogger.getLogger("SQLQueryContextLogger")

@@ -11,6 +11,7 @@ import pytest
 import braid
 from braid import cql
 from braid.events import Journal
+from braid.model.expression import Column
 from braid.runtime.query import ContinuousQuery
 from braid.runtime.run import Progress, Run
 
@@ -26,7 +27,10 @@ def query() -> ContinuousQuery:
     froms = "a [RANGE 2 SECONDS], b [RANGE 2 SECONDS]"
     text = f"SELECT {columns} FROM {froms} WHERE a.k = b.k"
     bound = cql.bind(text, dict.fromkeys("ab", SCHEMA), event_time="ts")
-    return ContinuousQuery(bound, {}, "ts", 0, None, cast("SparkSession", None), {}, {})
+    types = {Column(stream, field.name): field.type for stream in (0, 1) for field in SCHEMA}
+    for stream, ref in enumerate(bound.streams):
+        types |= {Column(stream, derived.name): pa.int64() for derived in ref.derived}
+    return ContinuousQuery(bound, types, "ts", 0, None, cast("SparkSession", None), {}, {})
 
 
 def run() -> Run:
@@ -37,6 +41,7 @@ def run() -> Run:
 
 SHOWN = [
     query(),
+    query().plan(),
     run(),
     Progress(*[10**15] * 8, watermark="2024-01-01T00:00:00.000Z"),
     braid.files(LONG),
