@@ -16,7 +16,7 @@ from braid.plan.tree import all_trees, show_tree
 from braid.state.runs import group_of, hashes_of, ranges_of
 from tests.engine import Engine
 from tests.oracle.queries import cases
-from tests.oracle.steady import CHAIN, CLIQUE
+from tests.oracle.steady import CHAIN, CLIQUE, Steady
 from tests.oracle.test_overflow import random_moves
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN, SLOW, planned
 from tests.unit.state.making import quick_folder
@@ -150,6 +150,29 @@ def test_a_worker_without_groups_in_one_space_keeps_those_of_others(
             shown.append([results.num_rows for results in engine.results])
     assert shown[0] == shown[1]
     assert min(shown[0][1:]) > 0
+
+
+@pytest.mark.parametrize("filled_at_once", [1, 4])
+def test_a_fed_plan_keeps_what_it_makes_for_its_last_join(filled_at_once: int) -> None:
+    """That join has nothing to do as yet; a and d meet under its key, and b and c do not."""
+    streams = Steady(
+        keys={"a": ["x"], "b": ["x", "y"], "c": ["y"], "d": ["x"]},
+        values={"x": 40, "y": 30},
+        rates=dict.fromkeys("abcd", 20),
+        where="a.x = b.x AND b.x = d.x AND b.y = c.y",
+    )
+    plan = streams.plan(dict.fromkeys("abcd", 5), "(((a b) c) d)")
+    shown: list[list[int]] = []
+    for changes in (False, True):
+        with quick_folder() as folder:
+            for second, engine in enumerate(streams.run(plan, folder, 12, workers=2)):
+                engine.filled_at_once = filled_at_once
+                if changes and second == 4:
+                    assert engine.change("((a d) (b c))", Way.MOVING_STATE)
+                    assert engine.plan.rounds.fed
+            assert len(engine.plan.texts) == 1, "the change is over"
+            shown.append([results.num_rows for results in engine.results])
+    assert shown[0] == shown[1]
 
 
 def groups_in(engine: Engine, state: int) -> set[int]:

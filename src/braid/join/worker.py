@@ -146,6 +146,7 @@ class _Work:
                     logged = disk.submit(self.held.log.write)
                 for segment in segments:
                     yield from self._probe(segment)
+            self._take_for_idle()
             if self._groups_here:
                 self._group()
             if logged is None:
@@ -169,9 +170,18 @@ class _Work:
         """What the joins below have made of this batch is news for a join."""
         for segment in self.round.segments:
             if segment.join == join and segment.port in self.news:
-                if made := self.news.pop(segment.port):
-                    self.rows[segment.port] = sort_rows(pa.concat_batches(made))
-                self._insert(segment.port)
+                self._take(segment.port)
+
+    def _take_for_idle(self) -> None:
+        """What has been made for joins that are idle, which have no segments, is kept too."""
+        for number in [*self.news]:
+            self._take(number)
+
+    def _take(self, number: int) -> None:
+        """All has been made that comes by a port."""
+        if made := self.news.pop(number):
+            self.rows[number] = sort_rows(pa.concat_batches(made))
+        self._insert(number)
 
     def report(self, began: float) -> Report:
         """The account of it all."""

@@ -131,15 +131,19 @@ class Advisor:
         """The same on someone else's `cue`, who has other plans: trees with their orders.
 
         Each must be clearly better than those before it, and so must be the one that an
-        optimizer `finds` in the end, if it is asked.
+        optimizer `finds` in the end, if it is asked and its quota allows another search.
         """
         graph = self._graph(situation.data)
         best = current = self._priced(graph, tree, orders)
         for other in others:
             best = self._better(best, self._priced(graph, *other))
-        if finds:
+        if finds and self._may_search(situation):
             best = self._better(best, self._found(graph, best))
         return self._weighed(situation, cue, current, best)
+
+    def _may_search(self, situation: Situation) -> bool:
+        quota = self.quota
+        return quota is None or quota.after_search(situation.searched_s).may_search().yes
 
     def _better(self, plan: Plan, other: Plan | None) -> Plan:
         """The other if it is a clear gain, else the plan."""

@@ -8,6 +8,7 @@ import pytest
 
 from braid.optimize.plan import Budget, Plan
 from braid.optimize.timing import Advisor, DataDriven, Hysteresis, Situation
+from braid.optimize.timing.contract import Decision
 from braid.optimize.timing.quota import Quota
 from tests.unit.optimize.timing.test_changes import AB, BC, plan, statistics
 
@@ -87,6 +88,17 @@ def test_an_advisor_does_not_search_for_longer_than_that_may_take() -> None:
     _, found, reason = asked(0.0, searched_s=1.1)
     assert found is None
     assert "the search would take more than its quota" in reason
+
+
+def test_nor_does_it_on_the_cue_of_others() -> None:
+    advisor, *_ = asked(0.0)
+    along = Decision(True, "others change their plans")
+    for searched_s, finds in ((0.9, True), (1.1, False)):
+        situation = Situation(1, statistics(0.5, 0.02), searched_s=searched_s)
+        _, advice = replace(advisor, hysteresis=Hysteresis(rest_ms=0)).consider(
+            situation, "((a b) c)", "", [], along
+        )
+        assert (advice.plan is not None) == finds
 
 
 def test_statistics_on_their_way_from_one_value_to_the_next_have_changed_once() -> None:
