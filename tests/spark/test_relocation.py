@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass, replace
 from itertools import product
@@ -12,6 +13,7 @@ import pytest
 import braid
 from braid.adapt.proposal import Relocate
 from braid.adapt.strategy import STRATEGIES, parameters_of
+from braid.events import BatchDone
 from braid.join.chores import Share
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.pacing import Pacing
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from braid.adapt.statistics import Snapshot
+    from braid.events import Event
+    from braid.join.plan import JoinPlan
     from braid.runtime.coordinator import Prepared
     from tests.spark.kill_workloads import Workload
 
@@ -174,6 +178,39 @@ class AllAway:
         (space,) = snapshot.workers[0].tables
         groups = tuple(snapshot.workers[0].tables[space].group.tolist())
         return self, (Relocate(0, 1, space, groups, 0),)
+
+
+def test_a_job_is_planned_by_its_own_plan_though_another_begins_meanwhile(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(tmp_path, replace(ONE_KEY, plan="((a b) c)"))
+    place.arrive(range(FILES))
+    prepare, late = Coordinator._prepare, list[bool]()
+
+    def prepare_late(
+        self: Coordinator,
+        spark: SparkSession,
+        read: Any,
+        commit: Any,
+        plan: JoinPlan,
+        moves: tuple[Relocate, ...],
+    ) -> Prepared:
+        if moves and threading.current_thread().name != "braid":  # the next batch runs there
+            while self.plan == plan:
+                time.sleep(0.01)
+            late.append(True)
+        return prepare(self, spark, read, commit, plan, moves)
+
+    def change_plan(event: Event) -> None:
+        if isinstance(event, BatchDone) and event.batch == 2:
+            run.migrate("(a b c)")
+
+    monkeypatch.setattr(Coordinator, "_prepare", prepare_late)
+    run = place.start(workers=2, strategy=AllAway(1), migration="moving-state")
+    run.listen(change_plan)
+    run.await_termination()
+    place.check()
+    assert late
 
 
 def test_rows_that_wait_for_groups_do_not_wait_for_more_rows_to_come(
