@@ -265,6 +265,32 @@ def test_the_time_of_a_strategy_goes_on_while_no_rows_come(
     assert second - first >= 1000 * quiet_s + taken_ms[1] // 2
 
 
+@pytest.mark.parametrize("as_frames", [False, True], ids=["folders", "frames"])
+def test_rows_that_wait_for_busy_workers_do_not_wait_for_more_rows_to_come(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_frames: bool
+) -> None:
+    monkeypatch.setattr(Pacing, "share", lambda self, worker: Share(100))
+    a, b = Folder(tmp_path / "a"), Folder(tmp_path / "b")
+    source = spark if as_frames else None
+    keys = range(1000)
+    for folder in (a, b):
+        folder.add(*((k, 1, k) for k in keys))
+    query = braid.query(PAIRS, event_time="ts", a=a.stream(source), b=b.stream(source))
+    sink = braid.sinks.memory()
+    run = query.start(
+        checkpoint=tmp_path / "checkpoint",
+        sink=sink,
+        workers=2,
+        skew_buffer=10_000,
+        follow=not as_frames,
+    )
+    wait_until(lambda: len(sink.rows()) == len(keys), run)
+    run.stop()
+    first, *others = [e for e in run.events() if e["event"] == "batch"]
+    assert first["output_rows"] < len(keys), "some have waited"
+    assert not any(event["input_rows"] for event in others)
+
+
 @pytest.mark.parametrize("workload", [ONE_KEY, TREE, GROUPS], ids=lambda w: w.name)
 def test_results_are_exact_though_rows_wait_for_busy_workers(
     spark: SparkSession, tmp_path: Path, workload: Workload, monkeypatch: pytest.MonkeyPatch

@@ -215,9 +215,15 @@ class Coordinator:
             self.adaptation.ask_for_cleanup()
             self._take(self._without_rows(spark))
 
-    def take_arrived(self, spark: SparkSession) -> None:
-        """A batch without rows, if groups have arrived that rows may wait for."""
-        if self.relocation.has_arrived:
+    @property
+    def can_go_on(self) -> bool:
+        """Whether rows wait for a batch alone: their groups have arrived, or never moved."""
+        rests = not self.commit.moves
+        return self.relocation.has_arrived or (rests and any(self.commit.waiting))
+
+    def take_waiting(self, spark: SparkSession) -> None:
+        """A batch without rows, if rows that wait can go on in it."""
+        if self.can_go_on:
             self._take(self._without_rows(spark))
 
     def settle_moves(self, spark: SparkSession) -> None:
