@@ -156,6 +156,25 @@ def _command_of(pid: int) -> str:
         return ""
 
 
+def test_a_signal_while_spark_starts_leaves_no_java_behind(tmp_path: Path) -> None:
+    place, log = Place(tmp_path).fill(1), tmp_path / "log"
+    with command(place, log) as process:
+        until = time.monotonic() + 60
+        while not any("SparkSubmit" in _command_of(p) for p in _processes_of(process.pid)):
+            assert time.monotonic() < until, log.read_text()
+            time.sleep(0.01)
+        process.terminate()
+        assert process.wait(60) == 128 + signal.SIGTERM
+    told = log.read_text()
+    assert "stopping once Spark has started; a second signal ends at once" in told
+    assert told.splitlines()[-1] == "stopped"
+    assert "Traceback" not in told
+    until = time.monotonic() + 30
+    while _processes_of(process.pid):
+        assert time.monotonic() < until, "processes stay behind"
+        time.sleep(0.1)
+
+
 def test_a_signal_to_all_processes_is_told_without_stack_traces(tmp_path: Path) -> None:
     place, log = Place(tmp_path).fill(FILES), tmp_path / "log"
     with command(place, log) as process:
