@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from braid.state import ladder as rules
 from braid.state.horizon import NO_HORIZON, Horizon
 from braid.state.log import LogFile
-from braid.state.runs import DEADLINE, Ladder, times_of
+from braid.state.runs import DEADLINE, Ladder, Run, times_of
 from braid.state.upkeep import Upkeep, open_ladder
 from tests.unit.state.making import generator, quick_folder, run_rows, store_in
 
@@ -159,6 +159,17 @@ def test_no_batch_rewrites_more_rows_than_the_largest_merge(
     assert most_written(rows) > limit + rows, "the limit is one that would be passed"
     monkeypatch.setattr(rules, "LARGEST_MERGE_ROWS", limit)
     assert most_written(rows) <= limit + rows
+
+
+def test_no_merge_puts_together_more_bytes_than_arrow_can() -> None:
+    def run(length: int) -> Run:
+        return Run("", "memory", length, "", 100, 0, 1, ())
+
+    limit = rules.LARGEST_MERGE_BYTES
+    assert 2 * limit <= 1 << 31
+    assert rules.merge_from((run(limit // 2), run(limit // 2)), NO_HORIZON) == 0
+    assert rules.merge_from((run(limit // 2), run(limit // 2 + 1)), NO_HORIZON) is None
+    assert rules.merge_from((run(limit), run(limit // 2), run(limit // 4)), NO_HORIZON) == 1
 
 
 def most_written(rows: int) -> int:

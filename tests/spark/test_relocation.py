@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass, replace
 from itertools import product
@@ -12,6 +13,7 @@ import pytest
 import braid
 from braid.adapt.proposal import Relocate
 from braid.adapt.strategy import STRATEGIES, parameters_of
+from braid.events import BatchDone
 from braid.join.chores import Share
 from braid.runtime.coordinator import Coordinator
 from braid.runtime.pacing import Pacing
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from braid.adapt.statistics import Snapshot
+    from braid.events import Event
+    from braid.join.plan import JoinPlan
     from braid.runtime.coordinator import Prepared
     from tests.spark.kill_workloads import Workload
 
@@ -176,6 +180,39 @@ class AllAway:
         return self, (Relocate(0, 1, space, groups, 0),)
 
 
+def test_a_job_is_planned_by_its_own_plan_though_another_begins_meanwhile(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(tmp_path, replace(ONE_KEY, plan="((a b) c)"))
+    place.arrive(range(FILES))
+    prepare, late = Coordinator._prepare, list[bool]()
+
+    def prepare_late(
+        self: Coordinator,
+        spark: SparkSession,
+        read: Any,
+        commit: Any,
+        plan: JoinPlan,
+        moves: tuple[Relocate, ...],
+    ) -> Prepared:
+        if moves and threading.current_thread().name != "braid":  # the next batch runs there
+            while self.plan == plan:
+                time.sleep(0.01)
+            late.append(True)
+        return prepare(self, spark, read, commit, plan, moves)
+
+    def change_plan(event: Event) -> None:
+        if isinstance(event, BatchDone) and event.batch == 2:
+            run.migrate("(a b c)")
+
+    monkeypatch.setattr(Coordinator, "_prepare", prepare_late)
+    run = place.start(workers=2, strategy=AllAway(1), migration="moving-state")
+    run.listen(change_plan)
+    run.await_termination()
+    place.check()
+    assert late
+
+
 def test_rows_that_wait_for_groups_do_not_wait_for_more_rows_to_come(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -226,6 +263,32 @@ def test_the_time_of_a_strategy_goes_on_while_no_rows_come(
     first, second = watching.times_ms
     taken_ms = [e["elapsed_ms"] for e in run.events() if e["event"] == "batch"]
     assert second - first >= 1000 * quiet_s + taken_ms[1] // 2
+
+
+@pytest.mark.parametrize("as_frames", [False, True], ids=["folders", "frames"])
+def test_rows_that_wait_for_busy_workers_do_not_wait_for_more_rows_to_come(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_frames: bool
+) -> None:
+    monkeypatch.setattr(Pacing, "share", lambda self, worker: Share(100))
+    a, b = Folder(tmp_path / "a"), Folder(tmp_path / "b")
+    source = spark if as_frames else None
+    keys = range(1000)
+    for folder in (a, b):
+        folder.add(*((k, 1, k) for k in keys))
+    query = braid.query(PAIRS, event_time="ts", a=a.stream(source), b=b.stream(source))
+    sink = braid.sinks.memory()
+    run = query.start(
+        checkpoint=tmp_path / "checkpoint",
+        sink=sink,
+        workers=2,
+        skew_buffer=10_000,
+        follow=not as_frames,
+    )
+    wait_until(lambda: len(sink.rows()) == len(keys), run)
+    run.stop()
+    first, *others = [e for e in run.events() if e["event"] == "batch"]
+    assert first["output_rows"] < len(keys), "some have waited"
+    assert not any(event["input_rows"] for event in others)
 
 
 @pytest.mark.parametrize("workload", [ONE_KEY, TREE, GROUPS], ids=lambda w: w.name)

@@ -43,12 +43,12 @@ def _near(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 @contextmanager
-def command(place: Place, log: Path) -> Iterator[subprocess.Popen[str]]:
+def command(place: Place, log: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
     """The command in a session of its own, as a shell would start it."""
     with (
         log.open("w") as file,
         subprocess.Popen(
-            [BRAID, *map(str, place.command())],
+            [BRAID, *map(str, place.command()), *options],
             stdout=file,
             stderr=file,
             text=True,
@@ -65,14 +65,21 @@ def wait_for(log: Path, words: str) -> None:
         time.sleep(0.05)
 
 
+def wait_for_orders(place: Place) -> None:
+    until = time.monotonic() + 60
+    while not list(place.checkpoint.glob("orders/*.json")):
+        assert time.monotonic() < until, "there is no next batch"
+        time.sleep(0.05)
+
+
 def check_nothing_is_left(place: Place, session: int) -> None:
-    identity = read_sealed(place.checkpoint / "braid.json")["id"]
-    assert not list(memory_root().glob(f"braid-{identity}-*"))
-    assert not list(place.out.glob(".staging/*"))
     until = time.monotonic() + 30
     while _processes_of(session):
         assert time.monotonic() < until, "processes stay behind"
         time.sleep(0.1)
+    identity = read_sealed(place.checkpoint / "braid.json")["id"]
+    assert not list(memory_root().glob(f"braid-{identity}-*"))
+    assert not list(place.out.glob(".staging/*"))
 
 
 def _processes_of(session: int) -> list[int]:
@@ -118,15 +125,17 @@ def test_a_signal_ends_the_command_after_the_batch_at_hand(tmp_path: Path) -> No
     assert place.results() == expected(place)
 
 
-def test_a_second_signal_ends_the_command_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("interval", ["0 seconds", "8 seconds"], ids=["at work", "idle"])
+def test_a_second_signal_ends_the_command_at_once(tmp_path: Path, interval: str) -> None:
     place = Place(tmp_path).fill(FILES)
     log = tmp_path / "log"
-    with command(place, log) as process:
+    with command(place, log, "--interval", interval) as process:
         wait_for(log, "batch 1:")
-        # A batch that cannot go on: its workers are held.
+        # A batch that cannot go on: its workers are held, before it begins or at work.
         for pid in _processes_of(process.pid):
             if pid != process.pid and "pyspark.daemon" in _command_of(pid):
                 os.kill(pid, signal.SIGSTOP)
+        wait_for_orders(place)
         time.sleep(3)
         process.send_signal(signal.SIGINT)
         wait_for(log, "a second signal ends at once")
@@ -145,6 +154,25 @@ def _command_of(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_text()
     except OSError:
         return ""
+
+
+def test_a_signal_while_spark_starts_leaves_no_java_behind(tmp_path: Path) -> None:
+    place, log = Place(tmp_path).fill(1), tmp_path / "log"
+    with command(place, log) as process:
+        until = time.monotonic() + 60
+        while not any("SparkSubmit" in _command_of(p) for p in _processes_of(process.pid)):
+            assert time.monotonic() < until, log.read_text()
+            time.sleep(0.01)
+        process.terminate()
+        assert process.wait(60) == 128 + signal.SIGTERM
+    told = log.read_text()
+    assert "stopping once Spark has started; a second signal ends at once" in told
+    assert told.splitlines()[-1] == "stopped"
+    assert "Traceback" not in told
+    until = time.monotonic() + 30
+    while _processes_of(process.pid):
+        assert time.monotonic() < until, "processes stay behind"
+        time.sleep(0.1)
 
 
 def test_a_signal_to_all_processes_is_told_without_stack_traces(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from braid.cli.stopping import heed_signals
+from braid.cli.stopping import signals_held
 from braid.model.errors import BraidError
 from braid.runtime.session import session
 
@@ -28,7 +28,7 @@ _PACKAGES = "spark.jars.packages"
 
 def start_spark(master: str, config: Mapping[str, str] | None = None) -> SparkSession:
     """A session on `master`; what the JVM writes to standard error goes to a file."""
-    with waiting("starting Spark …"), _standard_error_to_file() as log:
+    with waiting("starting Spark …"), signals_held(), _standard_error_to_file() as log:
         try:
             spark = session(master, config)
         except BraidError:
@@ -44,7 +44,6 @@ def start_spark(master: str, config: Mapping[str, str] | None = None) -> SparkSe
                 f"Spark did not start on {master!r}: {reason}",
                 hint=f"check {options}; what Spark wrote is in {log}",
             ) from None
-        heed_signals()
         # They would print stack traces when Spark dies, which the run tells in a sentence.
         logging.getLogger().addFilter(_is_not_of_gateway)
         logging.getLogger("py4j").propagate = False

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
@@ -15,6 +16,7 @@ from braid.events import Recovered
 from braid.model.errors import BraidError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from types import FrameType
     from typing import NoReturn
 
@@ -36,17 +38,46 @@ class Stopped(BaseException):
 
 
 def heed_signals() -> None:
-    """Have Ctrl-C and SIGTERM raise `Stopped` in the main thread.
+    """Have Ctrl-C and SIGTERM raise `Stopped` in the main thread."""
+    _handle_signals(_stop)
 
-    PySpark sets a handler that cancels the batch at hand: call this after Spark's start too.
-    """
+
+def _handle_signals(handler: Callable[[int, FrameType | None], None]) -> None:
     if threading.current_thread() is threading.main_thread():
         for number in _SIGNALS:
-            signal.signal(number, _stop)
+            signal.signal(number, handler)
 
 
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
     raise Stopped(number)
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Heed a signal after the block, which starts Java: cut off there, Java would stay behind.
+
+    A second one is heeded at once.
+    """
+    came: list[int] = []
+    with os.fdopen(os.dup(2), "w") as screen:  # standard error may go elsewhere meanwhile
+
+        def hold(number: int, frame: FrameType | None) -> None:
+            if came:
+                raise Stopped(number)
+            came.append(number)
+            screen.write("stopping once Spark has started; a second signal ends at once\n")
+            screen.flush()
+
+        _handle_signals(hold)
+        try:
+            yield
+        except Exception:
+            if not came:  # or else Java may have got the signal too
+                raise
+        finally:
+            heed_signals()  # PySpark sets a handler that cancels the batch at hand
+    if came:
+        raise Stopped(came[0])
 
 
 def leave(stopped: Stopped) -> NoReturn:

@@ -31,6 +31,7 @@ from braid.runtime.account import batch_done, newly_displaced
 from braid.runtime.bad_rows import keep
 from braid.runtime.faults import explain_fault, lost_spark, unlogged
 from braid.runtime.orders import Orders
+from braid.runtime.relocation import begun
 from braid.runtime.session import described, quiet
 from braid.runtime.split import no_rows, rehashed, sent_schema, slot_expression
 from braid.runtime.task import Job
@@ -144,9 +145,10 @@ class Coordinator:
     ) -> Prepared:
         """Plan the job of a batch with some rows, from a record on which some moves begin.
 
-        One Spark job: a split, a shuffle and a join per round; only reports come back.
+        One Spark job: a split, a shuffle and a join per round; only reports come back. It may
+        be planned beside a batch after which the plan changes: it goes by what it was given.
         """
-        assignments = self.relocation.begun(commit, moves).assignments
+        assignments = begun(plan, commit, moves).assignments
         rows = read()
         quiet(spark, self.commit.workers)
         orders = self.checkpoint.orders / f"{uuid.uuid4().hex}.json"
@@ -213,9 +215,15 @@ class Coordinator:
             self.adaptation.ask_for_cleanup()
             self._take(self._without_rows(spark))
 
-    def take_arrived(self, spark: SparkSession) -> None:
-        """A batch without rows, if groups have arrived that rows may wait for."""
-        if self.relocation.has_arrived:
+    @property
+    def can_go_on(self) -> bool:
+        """Whether rows wait for a batch alone: their groups have arrived, or never moved."""
+        rests = not self.commit.moves
+        return self.relocation.has_arrived or (rests and any(self.commit.waiting))
+
+    def take_waiting(self, spark: SparkSession) -> None:
+        """A batch without rows, if rows that wait can go on in it."""
+        if self.can_go_on:
             self._take(self._without_rows(spark))
 
     def settle_moves(self, spark: SparkSession) -> None:

@@ -650,6 +650,7 @@ class ContinuousQuery(Shown):
         )
 
         def close() -> None:
+            checkpoint.withdraw_orders()  # or a late task would keep its state in memory
             relocation.close()
             if setup.replanning is not None:
                 setup.replanning.sampling.close()

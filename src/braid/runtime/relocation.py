@@ -52,6 +52,14 @@ class Stage(StrEnum):
 _ORDER = tuple(Stage)
 
 
+def begun(plan: JoinPlan, commit: Commit, orders: Sequence[Relocate]) -> Commit:
+    """A record of a plan with moves that have begun."""
+    for order in orders:
+        what = order.space, ranges_with(order.groups)
+        commit = begin_move(plan, commit, *what, order.sender, order.receiver)
+    return commit
+
+
 @dataclass(slots=True)
 class _Course:
     """One move, from its beginning to its end."""
@@ -118,13 +126,6 @@ class Relocation:
         """What has only been computed."""
         return tuple(each.order for each in self._courses if each.stage is Stage.COMPUTE)
 
-    def begun(self, commit: Commit, orders: Sequence[Relocate]) -> Commit:
-        """A record with moves that have begun."""
-        for order in orders:
-            what = order.space, ranges_with(order.groups)
-            commit = begin_move(self.plan, commit, *what, order.sender, order.receiver)
-        return commit
-
     def before(
         self, commit: Commit, ready: Sequence[Relocate]
     ) -> tuple[Commit, list[Relocated]]:
@@ -146,7 +147,7 @@ class Relocation:
                 self._courses.remove(course)
                 reach("groups reactivated", batch)
             elif course.stage is Stage.COMPUTE and course.order in ready:
-                commit = self.begun(commit, [course.order])
+                commit = begun(self.plan, commit, [course.order])
                 course.advance(Stage.DEACTIVATE)
                 events.append(self._event(course, batch))
         return commit, events

@@ -334,7 +334,7 @@ class FolderFeed:
 
     def _stand_by(self) -> None:
         """Show what need not wait for more rows, and look for files that have come."""
-        self._coordinator.take_arrived(self._spark)
+        self._coordinator.take_waiting(self._spark)
         self._coordinator.close_moments(self._spark)
         self._look()
         if self._shelf.is_empty():
@@ -397,14 +397,15 @@ class FolderFeed:
         self._stopping.set()
 
 
-_SILENCE_S = 1.0  # so long may groups that have arrived wait for a batch to go on with
+_SILENCE_S = 1.0  # so long may rows that can go on wait for a batch to do so
 
 
 class SparkFeed:
     """One streaming query of Spark's, over the union of all streams.
 
-    Sources may fall silent while groups move. Rows that wait for them must not wait for more
-    rows to come, so the feed brings a batch without rows then.
+    Sources may fall silent while groups move, or while workers have more than their share of a
+    batch. Rows that wait for them must not wait for more rows to come, so the feed brings
+    batches without rows then.
     """
 
     def __init__(
@@ -424,9 +425,10 @@ class SparkFeed:
         self._at_work = threading.Lock()
         self._stopping = False
         self._failure: Exception | None = None
-        coordinator.relocation.on_arrival = self._on_arrival
+        coordinator.relocation.on_arrival = self._in_silence
         coordinator.ask_for_unread(self._unread_rows)
         self._query = writer.foreachBatch(self._on_batch).start()
+        self._let_go_on()
 
     def _on_batch(self, rows: DataFrame, number: int) -> None:
         self._pace.wait(self._ending)
@@ -436,6 +438,7 @@ class SparkFeed:
                 raise BraidError(f"stopped before batch {number}")
             with self._noting():
                 self._coordinator.on_source_batch(rows, number)
+        self._let_go_on()
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
@@ -457,16 +460,27 @@ class SparkFeed:
             return None
         return rows_between((each.endOffset, each.latestOffset) for each in progress.sources)
 
-    def _on_arrival(self) -> None:
-        timer = threading.Timer(_SILENCE_S, self._take_arrived)
+    def _let_go_on(self) -> None:
+        """Have rows go on that wait for no more than a batch."""
+        if not self._stopping and self._coordinator.can_go_on:
+            self._in_silence()
+
+    def _in_silence(self) -> None:
+        """Have them do so unless another batch comes meanwhile."""
+        timer = threading.Timer(
+            _SILENCE_S, self._take_waiting, [self._coordinator.commit.batch]
+        )
         timer.daemon = True
         timer.start()
 
-    def _take_arrived(self) -> None:
+    def _take_waiting(self, last: int) -> None:
         try:
             with self._at_work, self._noting():
-                if not self._stopping:
-                    self._coordinator.take_arrived(self._spark)
+                is_silent = self._coordinator.commit.batch == last
+                if is_silent and not self._stopping:
+                    self._coordinator.take_waiting(self._spark)
+            if is_silent:
+                self._let_go_on()
         except Exception:  # noted
             self._query.stop()
 

@@ -5,7 +5,8 @@ Three rules, all of bounded work:
 * a run of which all rows are out of reach is dropped whole;
 * the newest runs merge while their sizes do not fall off geometrically, as in a binary counter,
   so a row is rewritten log-many times and there are log-many small runs. A merge stops at
-  `LARGEST_MERGE_ROWS`, which bounds the work of a batch, and at a part of the window's length,
+  `LARGEST_MERGE_ROWS`, which bounds the work of a batch, at `LARGEST_MERGE_BYTES`, for Arrow
+  cannot put together more than 2 GB of a column of texts, and at a part of the window's length,
   for a run that covers much time keeps its dead rows long;
 * should dead rows exceed a quarter of the state all the same, runs are rewritten without them.
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from braid.state.runs import Ladder
 
 LARGEST_MERGE_ROWS = 4_000_000
+LARGEST_MERGE_BYTES = 1 << 30
 SPAN_SHARE = 8  # a merged run covers at most this part of the time that state is kept for
 DEAD_SHARE = 4  # rewriting pays once this part of the rows is dead
 SEAL_SECTIONS = 16  # a run made from more log sections than this is logged anew, as one
@@ -36,17 +38,24 @@ def merge_from(ladder: Ladder, horizon: Horizon) -> int | None:
     first = len(ladder) - 1
     if first < 1:
         return None
-    rows = ladder[first].rows
-    while first > 0 and _may_join(ladder, first - 1, rows, horizon.time_us):
+    rows, length = ladder[first].rows, ladder[first].length
+    while first > 0 and _may_join(ladder, first - 1, rows, length, horizon.time_us):
         first -= 1
-        rows += ladder[first].rows
+        rows, length = rows + ladder[first].rows, length + ladder[first].length
     return first if first < len(ladder) - 1 else None
 
 
-def _may_join(ladder: Ladder, place: int, rows: int, horizon_us: int | None) -> bool:
-    """Whether the run at `place` should merge with all the younger ones, which have `rows`."""
+def _may_join(
+    ladder: Ladder, place: int, rows: int, length: int, horizon_us: int | None
+) -> bool:
+    """Whether the run at `place` should merge with all the younger ones.
+
+    These have so many `rows`, and are of that `length` in bytes.
+    """
     run = ladder[place]
     if run.rows > 2 * rows or run.rows + rows > LARGEST_MERGE_ROWS:
+        return False
+    if run.length + length > LARGEST_MERGE_BYTES:
         return False
     if horizon_us is None:
         return True
