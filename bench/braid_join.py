@@ -19,12 +19,13 @@ import pyarrow.parquet as pq
 import braid
 from bench.measurement import Progress, argument_parser, measure
 from bench.workload import STREAMS, WINDOW_MS, batch_files, link_prefix
-from braid.runtime.pinning import drop_anchor
-from braid.runtime.session import quiet
-from braid.runtime.shelf import Shelf
-from braid.runtime.split import Splits, slot_expression
-from braid.runtime.union import united
-from braid.state.commit import equal_shares
+from braid.engine.shelf import Shelf
+from braid.plan.placement import ByHash
+from braid.spark.pinning import drop_anchor
+from braid.spark.session import quiet
+from braid.spark.sources import SparkSources
+from braid.spark.split import Splits, slot_expression
+from braid.spark.union import united
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -84,17 +85,19 @@ def _join(query: ContinuousQuery, out_dir: Path, per_batch: Sequence[int]) -> Pr
 
 
 def _pass_through(query: ContinuousQuery) -> Progress:
-    plan = query.plan(groups=GROUPS)
-    shelf = Shelf.browse({name: r.stream for name, r in query.readers.items()}, {})
-    anchor = drop_anchor(query.spark, WORKERS)
-    quiet(query.spark, WORKERS)
-    slot = slot_expression(plan, 0, [equal_shares(GROUPS, WORKERS)], anchor.slot_keys)
-    union = query.union(plan)
+    plan, sources = query.plan(groups=GROUPS), query.sources
+    assert isinstance(sources, SparkSources), "it reads folders through Spark"
+    readers, spark = sources.readers, sources.spark
+    shelf = Shelf.browse({name: reader.stream for name, reader in readers.items()}, {})
+    anchor = drop_anchor(spark, WORKERS)
+    quiet(spark, WORKERS)
+    slot = slot_expression(plan, 0, [ByHash.equal_shares(GROUPS, WORKERS)], anchor.slot_keys)
+    union = sources.union(plan)
     splits = Splits(union)
 
     def prepare() -> DataFrame:
         taken = shelf.take()
-        frames = {n: r.read(taken[n], ["ts", "k", "v"]) for n, r in query.readers.items()}
+        frames = {n: r.read(taken[n], ["ts", "k", "v"]) for n, r in readers.items()}
         rows = united(splits.entering(plan, union.apart(frames), 0))
         sent = anchor.pin(rows.selectExpr("*", f"{slot} AS slot"))
         counts = sent.mapInArrow(_count, "rows bigint")

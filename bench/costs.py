@@ -41,7 +41,7 @@ import braid
 from bench.adapting import Mark
 from bench.growth import join_all
 from bench.options import benchmark_parser, out_folder
-from braid.runtime.calibrate import measure_costs
+from braid.spark.calibrate import measure_costs
 from tests.oracle.random_plans import LONGEST_S, random_plans, rank_correlation
 from tests.oracle.steady import CHAIN, CLIQUE
 

@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.options import benchmark_parser
-from braid.adapt.guard import vet
-from braid.adapt.statistics import WorkerLoad
-from braid.adapt.strategy import STRATEGIES, make_strategy
-from braid.adapt.tally import Tally
+from braid.control.guard import vet
+from braid.control.statistics import WorkerLoad
+from braid.control.strategy import STRATEGIES, make_strategy
+from braid.control.tally import Tally
 
 TARGET_S = 0.5
 BATCH_MS = 1000.0

@@ -2,13 +2,14 @@
 
 from braid import optimize
 from braid.cql.fluent import Draft, stream
+from braid.engine.folder import files
+from braid.front import sinks
+from braid.front.local import local
+from braid.front.query import ContinuousQuery, query
+from braid.front.run import Progress, Run
 from braid.model.errors import BraidError, CheckpointError, QueryError
 from braid.model.join_graph import JoinGraph
-from braid.runtime import sinks
-from braid.runtime.files import files
-from braid.runtime.query import ContinuousQuery, query
-from braid.runtime.run import Progress, Run
-from braid.runtime.session import session
+from braid.spark.session import session
 
 __version__ = "0.1.0"
 
@@ -22,6 +23,7 @@ __all__ = [
     "QueryError",
     "Run",
     "files",
+    "local",
     "optimize",
     "query",
     "session",

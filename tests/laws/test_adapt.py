@@ -10,14 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from braid.adapt.choose import ORDERS, Chooser
-from braid.adapt.guard import vet
-from braid.adapt.proposal import Relocate, Spill
-from braid.adapt.shares import parse_shares, shared_assignment
-from braid.adapt.sizes import LARGEST_BYTES, parse_size, show_size
-from braid.adapt.statistics import GroupTable, Move, Snapshot, WorkerLoad
-from braid.adapt.strategy import STRATEGIES, make_strategy, parameters_of
-from tests.unit.adapt.modelled import ROW_BYTES, Cluster
+from braid.control.choose import ORDERS, Chooser
+from braid.control.guard import vet
+from braid.control.proposal import Spill
+from braid.control.shares import parse_shares, shared_assignment
+from braid.control.sizes import LARGEST_BYTES, parse_size, show_size
+from braid.control.statistics import GroupTable, Snapshot, WorkerLoad
+from braid.control.strategy import STRATEGIES, make_strategy, parameters_of
+from braid.record.move import Move
+from tests.unit.control.modelled import ROW_BYTES, Cluster
 
 LAW = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=100)
 HEAVY = settings(LAW, max_examples=15)
@@ -73,7 +74,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
         space, sender = draw(st.integers(0, SPACES - 1)), draw(st.integers(0, WORKERS - 1))
         ids = loads[sender].tables[space].group.tolist()
         groups = tuple(draw(st.lists(st.sampled_from(ids), unique=True))) if ids else ()
-        moves.append(Move(space, groups, sender, (sender + 1) % WORKERS))
+        moves.append(Move(sender, (sender + 1) % WORKERS, space, groups))
     spilling = draw(st.frozensets(st.integers(0, WORKERS - 1), max_size=1))
     batch = draw(figures)
     spilling -= {worker for move in moves for worker in (move.sender, move.receiver)}
@@ -111,7 +112,7 @@ hostile = st.one_of(
         junk,
     ),
     st.builds(
-        Relocate,
+        Move,
         mostly(workers),
         mostly(workers),
         mostly(spaces),
@@ -199,7 +200,7 @@ def test_strategies_answer_any_snapshot_the_same_way_twice(shot: Snapshot, name:
         strategy = after
 
 
-def check_safe(shot: Snapshot, accepted: tuple[Spill | Relocate, ...]) -> None:
+def check_safe(shot: Snapshot, accepted: tuple[Spill | Move, ...]) -> None:
     """All rules, said in another way than the guard's own."""
     loads = {load.worker: load for load in shot.workers}
     spilling, relocating = Counter(shot.spilling), set(shot.moving)
@@ -289,7 +290,7 @@ def test_on_a_steady_cluster_strategies_come_to_rest(
 
 def moved(cluster: Cluster) -> Counter[int]:
     """How often each group moved."""
-    moves = [proposal for proposal in cluster.accepted if isinstance(proposal, Relocate)]
+    moves = [proposal for proposal in cluster.accepted if isinstance(proposal, Move)]
     return Counter(group for move in moves for group in move.groups)
 
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from braid.join.expression import evaluate, holds, type_of
+from braid.evaluator import evaluate, holds, type_of
 from braid.model.expression import Call, Column, Expression, Literal
 from tests.oracle.answers import counted_rows, database
 from tests.oracle.duckdb_sql import written

@@ -23,8 +23,8 @@ from braid.optimize.timing import (
     MemoryDriven,
     RefinedMemoryDriven,
     Situation,
-    Voice,
-    in_accord,
+    UnitView,
+    agree_on_plans,
 )
 
 if TYPE_CHECKING:
@@ -141,10 +141,10 @@ def test_whatever_happens_to_several_each_gains_by_its_changes_and_rests_between
                 current[number] = random.choice([*current, (0.0002, 0.9), (0.9, 0.0002)])
         load = Load(Measure.exact(1), 1.0)
         voices = [
-            Voice(advisors[number], Situation(at, statistics(known), load), trees[number])
+            UnitView(advisors[number], Situation(at, statistics(known), load), trees[number])
             for number, known in enumerate(current)
         ]
-        for number, (advisor, advice) in in_accord(voices).items():
+        for number, (advisor, advice) in agree_on_plans(voices).items():
             advisors[number] = advisor
             if advice.plan is not None:
                 numbers = advice.decision.numbers

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from braid.state import ladder as rules
 from braid.state.horizon import NO_HORIZON, Horizon
 from braid.state.log import LogFile
-from braid.state.runs import DEADLINE, Ladder, Run, times_of
+from braid.state.runs import DEADLINE, Ladder, SortedRun, times_of
 from braid.state.upkeep import Upkeep, open_ladder
 from tests.unit.state.making import generator, quick_folder, run_rows, store_in
 
@@ -162,8 +162,8 @@ def test_no_batch_rewrites_more_rows_than_the_largest_merge(
 
 
 def test_no_merge_puts_together_more_bytes_than_arrow_can() -> None:
-    def run(length: int) -> Run:
-        return Run("", "memory", length, "", 100, 0, 1, ())
+    def run(length: int) -> SortedRun:
+        return SortedRun("", "memory", length, "", 100, 0, 1, ())
 
     limit = rules.LARGEST_MERGE_BYTES
     assert 2 * limit <= 1 << 31

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.engine import Engine
+from tests.driven import Driven
 from tests.oracle.answers import counted, oracle
 from tests.unit.state.making import (
     STREAM,
@@ -107,7 +107,7 @@ def test_late_rows_are_dropped_counted_and_kept_and_all_others_joined(
     joined: dict[int, list] = {stream: [] for stream in plan.streams}
     late: dict[int, list] = {stream: [] for stream in plan.streams}
     with quick_folder() as folder:
-        engine = Engine(plan, folder, workers, keep_late=True)
+        engine = Driven(plan, folder, workers, keep_late=True)
         for number in range(batches):
             if restarts and random.random() < 0.3:
                 engine = engine.restart(int(random.integers(1, 4)))
@@ -144,7 +144,7 @@ def total(rows: dict[int, list]) -> int:
 
 def kept(folder: Path, alias: str) -> Counter:
     """The late rows that the workers wrote down."""
-    files = (folder / "late").glob(f"stream={alias}/*.parquet")
+    files = (folder / "late").glob(f"__batch=*/stream={alias}/*.parquet")
     return as_multiset([row for path in files for row in pq.read_table(path).to_pylist()])
 
 

@@ -13,14 +13,14 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.engine import Engine
+from tests.driven import Driven
 from tests.oracle.answers import counted, oracle
 from tests.unit.state.making import equal_join, generator, quick_folder, stream_rows
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from braid.join.plan import JoinPlan
+    from braid.plan.join_plan import JoinPlan
 
 GROUPS = 16
 BATCH_MS = 100
@@ -73,7 +73,7 @@ def test_groups_that_move_between_workers_leave_results_exact(
     plan = equal_join(streams, window_ms * 1000, groups=GROUPS, lateness_us=BATCH_MS * 1000)
     arrived: list[dict[int, pa.Table]] = []
     with quick_folder() as folder:
-        engine = Engine(plan, folder, workers)
+        engine = Driven(plan, folder, workers)
         for number, events in enumerate(history):
             for event in events:
                 engine = happen(engine, event, random)
@@ -97,7 +97,7 @@ def next_rows(plan: JoinPlan, random: np.random.Generator, number: int) -> dict[
     }
 
 
-def happen(engine: Engine, event: Happening, random: np.random.Generator) -> Engine:
+def happen(engine: Driven, event: Happening, random: np.random.Generator) -> Driven:
     match event:
         case Move(group, to):
             move_group(engine, group, to % engine.workers)
@@ -112,7 +112,7 @@ def happen(engine: Engine, event: Happening, random: np.random.Generator) -> Eng
     return engine
 
 
-def move_group(engine: Engine, group: int, to: int) -> None:
+def move_group(engine: Driven, group: int, to: int) -> None:
     """Send one group away with the next batch, unless its worker sends another one."""
     giver = engine.commit.assignments[0][group]
     busy = {move.sender for move in engine.commit.moves if move.runs is None}
@@ -120,17 +120,17 @@ def move_group(engine: Engine, group: int, to: int) -> None:
         engine.move(0, ((group, group + 1),), giver, to)
 
 
-def is_moving(engine: Engine, group: int) -> bool:
+def is_moving(engine: Driven, group: int) -> bool:
     return any(move.marks(GROUPS)[group] for move in engine.commit.moves)
 
 
-def arrive(engine: Engine, with_files: bool) -> None:
+def arrive(engine: Driven, with_files: bool) -> None:
     for move in engine.commit.moves:
         if move.runs is not None:
             engine.arrive(move, with_files=with_files)
 
 
-def assert_nothing_is_held_twice(engine: Engine, arrived: list[dict[int, pa.Table]]) -> None:
+def assert_nothing_is_held_twice(engine: Driven, arrived: list[dict[int, pa.Table]]) -> None:
     for stream in engine.plan.streams:
         held = sum(run.rows for worker in engine.commit.ladders for run in worker[stream])
         assert held <= sum(batch[stream].num_rows for batch in arrived)

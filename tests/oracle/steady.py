@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 
 from braid import JoinGraph, cql
-from braid.join.plan import make_plan
 from braid.model.expression import Column
-from tests.engine import Engine
+from braid.plan.join_plan import make_plan
+from tests.driven import Driven
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from braid.join.plan import JoinPlan
+    from braid.plan.join_plan import JoinPlan
 
 TS = pa.timestamp("us", tz="UTC")
 
@@ -71,9 +71,9 @@ class Steady:
 
     def run(
         self, plan: JoinPlan, folder: Path, seconds: int, workers: int = 1
-    ) -> Iterator[Engine]:
+    ) -> Iterator[Driven]:
         """The engine after each second, which is a batch."""
-        engine = Engine(plan, folder, workers)
+        engine = Driven(plan, folder, workers)
         for rows in self.rows(seconds):
             engine.batch(dict(enumerate(rows.values())))
             yield engine

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,26 +18,25 @@ import xxhash
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from braid.engine.engine import Engine
+from braid.engine.idleness import Idleness
+from braid.engine.sink import LastBatch
 from braid.events import Journal
+from braid.front.sinks import ParquetSink
 from braid.model.errors import BraidError, DamagedFile
-from braid.runtime.adaptation import Adaptation, MemorySettings
-from braid.runtime.coordinator import Coordinator
-from braid.runtime.idleness import Idleness
-from braid.runtime.migration import Migration
-from braid.runtime.observation import Observation
-from braid.runtime.pacing import Pacing
-from braid.runtime.relocation import Relocation
-from braid.runtime.sinks import LastBatch, ParquetSink
+from braid.record.checkpoint import Checkpoint, Identity, read_sealed
+from braid.record.commit import Commit
+from braid.record.enact import RecordDraft
+from braid.record.names import NameList
 from braid.state import store as store_module
-from braid.state.checkpoint import Checkpoint, Identity, read_sealed
-from braid.state.commit import Commit
-from braid.state.names import NameList
-from tests.engine import Engine
+from tests.driven import Driven
 from tests.oracle.answers import counted, oracle
 from tests.unit.state.making import equal_join, flip_bit, quick_folder, rewrite, stream_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+
+    from braid.record.commit import ResultFile
 
 LAW = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=60)
 PLAN = equal_join(2, 400_000, lateness_us=100_000)
@@ -58,22 +56,32 @@ def expected(batches: int) -> Any:
     return counted(oracle(PLAN.query, rows, "ts"))
 
 
+class Killed(Exception):
+    """What ends a run as if it were killed."""
+
+
+class Dying(ParquetSink):
+    """A sink that shows nothing, and whose run is killed when it is to show its last batch."""
+
+    def publish(self, batch: int, staged: Path, parts: Sequence[ResultFile]) -> None:
+        if batch == BATCHES - 1:
+            raise Killed
+
+
 @pytest.fixture(scope="module")
 def stopped() -> Iterator[Path]:
     """What a run leaves that was killed after its last commit, before it could publish that."""
     with quick_folder() as folder:
-        engine = Engine(PLAN, folder, workers=2)
-        for number in range(BATCHES):
-            engine.batch(arriving(number))
-        sink = ParquetSink(folder / "out")
-        last = LastBatch(engine.commit.batch)
-        sink.open(engine.checkpoint.folder, engine.checkpoint.id, last)
-        staged = sink.stage(engine.commit.batch)
-        shutil.copytree(folder / "results" / str(engine.commit.batch), staged)
-        position = NameList.open(engine.checkpoint.names, None).append({"a": ["0.csv"]})
-        engine.checkpoint.write(replace(engine.commit, staged=str(staged), position=position))
+        engine = Driven(PLAN, folder, workers=2, sink=Dying(folder / "out"))
+        names = NameList.open(engine.checkpoint.names, None)
+        position = names.append({"a": ["0.csv"]})
+        for number in range(BATCHES - 1):
+            engine.batch(arriving(number), position=position)
+        with pytest.raises(Killed):
+            engine.batch(arriving(BATCHES - 1), position=position)
+        engine.checkpoint.sweep(engine.commit)  # a record that is left of before is no matter
         engine.checkpoint.close()
-        for other in ("results", "memory", "disk"):
+        for other in ("memory", "disk"):
             shutil.rmtree(folder / other)
         yield folder
 
@@ -89,25 +97,20 @@ def start(folder: Path) -> None:
         is_published = checkpoint.is_published(commit.batch)
         last = LastBatch(commit.batch, commit.staged, commit.parts, is_published)
         sink.open(checkpoint.folder, checkpoint.id, last)
-        Coordinator(
+        Engine(
             checkpoint=checkpoint,
-            commit=commit,
-            anchor=NOTHING,
-            incarnation="",
+            committed=commit,
+            draft=RecordDraft(commit, PLAN),
+            cluster=NOTHING,
             sink=sink,
             late=None,
             bad=None,
             idleness=Idleness(2, None),
-            adaptation=Adaptation(PLAN, MemorySettings(), commit),
-            relocation=Relocation(PLAN, NOTHING),
-            pacing=Pacing(None),
-            migration=Migration(PLAN, 1, 0.0),
-            observation=Observation(PLAN.query),
-            replanning=None,
-            splits=NOTHING,
+            control=NOTHING,
             journal=Journal(),
-            name="",
-        ).publish_last(NOTHING)
+            costs=NOTHING,
+            now_us=int,
+        ).publish_last()
     finally:
         checkpoint.close()
 
@@ -223,7 +226,7 @@ def test_restoring_a_damaged_file_from_a_copy_is_a_cure(stopped: Path, kind: str
 def test_damaged_run_files_are_made_again_and_results_stay_exact(seed: int) -> None:
     random = np.random.default_rng(seed)
     with quick_folder() as folder:
-        engine = Engine(PLAN, folder, workers=2)
+        engine = Driven(PLAN, folder, workers=2)
         for number in range(BATCHES):
             engine.batch(arriving(number))
             store_module._verified.clear()  # as if each batch had a process of its own

@@ -17,15 +17,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.experiment.zhu_optimizers import SETS
-from braid.join.chores import Chores
-from braid.join.plan import JoinPlan
 from braid.optimize import cost_of
+from braid.plan.join_plan import JoinPlan
 from braid.plan.tree import all_trees
+from braid.record.closing import earliest_pending_us
+from braid.record.worker_orders import WorkerOrders
 from braid.state import ladder as rules
 from braid.state.horizon import NO_HORIZON
 from braid.state.runs import deadlines_of
 from braid.state.upkeep import open_ladder
-from tests.engine import Engine
+from tests.driven import Driven
 from tests.oracle.queries import cases
 from tests.oracle.steady import CLIQUE, TS, Steady
 from tests.oracle.test_overflow import results, with_workers
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from braid.plan.rounds import State
-    from braid.state.commit import Commit
+    from braid.record.commit import Commit
     from braid.state.horizon import Horizon
 
 WINDOW_S, S = 10, 1_000_000
@@ -50,13 +51,13 @@ def as_before(batches: float) -> Iterator[None]:
 
     That is what versions did that knew no deadlines of runs.
     """
-    horizon, evaluate, done = JoinPlan.horizon, Engine.batch, 0
+    horizon, evaluate, done = JoinPlan.horizon, Driven.batch, 0
 
     def by_time(plan: JoinPlan, state: State, low_us: int | None) -> Horizon:
         found = horizon(plan, state, low_us)
         return replace(found, low_us=None) if done < batches else found
 
-    def counted(engine: Engine, *args: object, **options: object) -> pa.Table:
+    def counted(engine: Driven, *args: object, **options: object) -> pa.Table:
         nonlocal done
         found = evaluate(engine, *args, **options)
         done += 1
@@ -65,7 +66,7 @@ def as_before(batches: float) -> Iterator[None]:
             engine.checkpoint.write(engine.commit)
         return found
 
-    with patch.object(JoinPlan, "horizon", by_time), patch.object(Engine, "batch", counted):
+    with patch.object(JoinPlan, "horizon", by_time), patch.object(Driven, "batch", counted):
         yield
 
 
@@ -156,7 +157,7 @@ def test_no_row_is_left_past_its_deadline_and_no_result_is_lost(
     case = data.draw(cases(styles=["plain", "grouped"], streams=[3, 4], most_batches=8))
     tree = Random(seed).choice(list(all_trees(range(len(case.query.streams)))))
     with quick_folder() as folder, patch.object(rules, "DEAD_SHARE", 10**9):
-        engine = Engine(planned(case, tree), folder, case.workers, case.hash_bits)
+        engine = Driven(planned(case, tree), folder, case.workers, case.hash_bits)
         for rows, workers in zip(case.prepared_batches, case.restarts, strict=True):
             if workers:
                 engine = engine.restart(workers)
@@ -164,7 +165,7 @@ def test_no_row_is_left_past_its_deadline_and_no_result_is_lost(
             engine.batch(rows)
             rounds = engine.plan.rounds
             for number, state in enumerate(rounds.states):
-                low_us = engine.plan.low_us(before, rounds.round_of_state(number))
+                low_us = earliest_pending_us(engine.plan, before, rounds.round_of_state(number))
                 if state.relation.is_joined and low_us is not None:
                     assert all(until >= low_us for until in deadlines(engine, number))
         engine.batch({}, at_end=True)
@@ -172,7 +173,7 @@ def test_no_row_is_left_past_its_deadline_and_no_result_is_lost(
         assert case.counted(engine.all_results()) == case.expected()
 
 
-def deadlines(engine: Engine, state: int) -> Iterator[int]:
+def deadlines(engine: Driven, state: int) -> Iterator[int]:
     """The deadlines of all rows that a joined state has on any worker."""
     space = engine.plan.rounds.states[state].space
     for worker, ladders in enumerate(engine.commit.ladders):
@@ -208,11 +209,11 @@ def test_a_joined_row_of_an_older_record_pays_what_it_owes_past_its_deadline() -
 
     away = dict.fromkeys(range(len(plan.rounds.spaces)), ((0, plan.groups),))
     with quick_folder() as folder, as_before(4):
-        engine = Engine(plan, folder, workers=1)
-        engine.chores = Chores(defers=True, memory_bytes=1 << 20)
+        engine = Driven(plan, folder, workers=1)
+        engine.worker_orders = WorkerOrders(defers=True, memory_bytes=1 << 20)
         engine.batch({2: row(8, y=1)})
-        pushed = replace(engine.chores, spill=away)
-        engine.batch({0: row(1, x=1), 1: row(9, x=1, y=1)}, chores={0: pushed})
+        pushed = replace(engine.worker_orders, spill=away)
+        engine.batch({0: row(1, x=1), 1: row(9, x=1, y=1)}, worker_orders={0: pushed})
         engine.batch({0: row(15, x=2), 1: row(15, x=3, y=3), 2: row(15, y=4)})
         engine.batch({})
         assert engine.commit.purged_us[1] == engine.commit.watermark_us == 15 * S
@@ -231,7 +232,7 @@ def test_of_ordered_rows_a_later_result_has_a_later_member(tree: str, seed: int)
     plan = equal_join(3, window_us=6_000_000).replanned([tree])
     shown: list[list[tuple[int, ...]]] = []
     with quick_folder() as folder:
-        engine = Engine(plan, folder, workers=2)
+        engine = Driven(plan, folder, workers=2)
         for second in range(25):
             at = EPOCH + dt.timedelta(seconds=second)
             row = pa.table({"k": [7], "ts": [at], "v": [second]}, schema=STREAM)

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from braid.join.wire import MOST_PORTS
-from braid.migrate import Way, begun
-from braid.runtime.migration import Migration, Wish
-from braid.runtime.observation import Observation
-from tests.engine import Engine
+from braid.control.migration import UNPRICED, Migration, PlanChangeRequest
+from braid.plan.wire import MOST_PORTS
+from braid.record.plan_change import Way, begun
+from tests.driven import Driven
 from tests.unit.state.making import EPOCH, STREAM, equal_join, quick_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from braid.join.plan import JoinPlan
+    from braid.plan.join_plan import JoinPlan
 
 WINDOW_S = 4
 
@@ -58,7 +57,7 @@ def results(
     """
     streams, most = len(plan.streams), 0
     with quick_folder() as folder:
-        engine = Engine(plan, folder, workers)
+        engine = Driven(plan, folder, workers)
         for second in range(8):
             for text, way, some in changes.get(second, ()):
                 assert engine.change(text, way, some)
@@ -98,18 +97,19 @@ def test_a_change_that_takes_too_many_ports_is_refused_and_the_run_goes_on(way: 
     *trees, other = binary_trees(streams, MOST_PORTS // streams + 1)
     plan = joined(streams).replanned(trees)
     with quick_folder() as folder:
-        engine = Engine(plan, folder, workers=1)
+        engine = Driven(plan, folder, workers=1)
         engine.batch({0: rows(0, 0)})
         start = begun(engine.commit, engine.plan, other, way)
         assert start.obstacle.startswith(
             "too many plans at once: round 0 of the plan takes 150"
         )
         assert (start.both, start.commit) == (engine.plan, engine.commit)
-        migration = Migration(engine.plan, workers=1, pause_ms=10, way=way.value)
-        migration.ask(Wish(other, way.value))
-        events = list(migration.after(engine.commit, 1.0, Observation(plan.query)))
-        assert [(event.step, event.reason) for event in events] == [("refused", start.obstacle)]
-        assert migration.plan is engine.plan
-        assert list(migration.after(engine.commit, 1.0, Observation(plan.query))) == []
+        migration, draft = Migration(1, 10, way.value), engine.engine.draft
+        request = migration.checked(plan.query, PlanChangeRequest(other, way.value))
+        decided = migration.asked(request).observe(draft, 1, UNPRICED)
+        told = [(event.step, event.reason) for event in decided.events]
+        assert told == [("refused", start.obstacle)]
+        assert decided.commands == ()
+        assert decided.next.observe(draft, 1, UNPRICED).events == ()
         engine.batch({1: rows(1, 1)})
         engine.checkpoint.close()

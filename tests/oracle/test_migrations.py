@@ -11,10 +11,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from braid.migrate import Way
 from braid.plan.tree import all_trees, show_tree
-from braid.state.runs import group_of, hashes_of, ranges_of
-from tests.engine import Engine
+from braid.record.plan_change import Way
+from braid.state.groups import group_of, ranges_of
+from braid.state.runs import hashes_of
+from tests.driven import Driven
 from tests.oracle.queries import cases
 from tests.oracle.steady import CHAIN, CLIQUE, Steady
 from tests.oracle.test_overflow import random_moves
@@ -43,7 +44,7 @@ def test_any_changes_of_plan_leave_every_result_in_its_batch(
     trees = list(all_trees(range(len(case.query.streams))))
     tree = chance.choice(trees)
 
-    def change(engine: Engine) -> None:
+    def change(engine: Driven) -> None:
         engine.filled_at_once = chance.choice([1, 3, case.groups])
         if engine.commit.change is None and chance.random() < 0.5:
             engine.change(named(case, chance.choice(trees)), chance.choice(list(Way)))
@@ -68,7 +69,7 @@ def test_results_are_exact_though_workers_have_plans_of_their_own_and_groups_mov
     trees = list(all_trees(range(len(case.query.streams))))
     assume(case.workers > 1 and all(workers != 1 for workers in case.restarts))
 
-    def change(engine: Engine) -> None:
+    def change(engine: Driven) -> None:
         engine.filled_at_once = chance.choice([3, case.groups])
         for move in engine.commit.moves:
             engine.arrive(move, with_files=chance.random() < 0.7)
@@ -87,11 +88,11 @@ def test_results_are_exact_though_workers_have_plans_of_their_own_and_groups_mov
 
 
 def by_batch(
-    case: Case, tree: Tree, change: Callable[[Engine], None] = lambda _: None
+    case: Case, tree: Tree, change: Callable[[Driven], None] = lambda _: None
 ) -> list[Counter[tuple[Any, ...]]]:
     """The results of each batch; the plan may `change` before it."""
     with quick_folder() as folder:
-        engine = Engine(planned(case, tree), folder, case.workers, case.hash_bits)
+        engine = Driven(planned(case, tree), folder, case.workers, case.hash_bits)
         for rows, workers in zip(case.prepared_batches, case.restarts, strict=True):
             if workers:
                 engine = engine.restart(workers)
@@ -142,7 +143,7 @@ def test_a_worker_without_groups_in_one_space_keeps_those_of_others(
                 for move in engine.commit.moves:
                     engine.arrive(move, with_files=True)
                 if second == 3:
-                    space = plan.rounds.homes[place]
+                    space = plan.rounds.join_spaces[place]
                     marks = np.array(engine.commit.assignments[space]) == 1
                     engine.move(space, ranges_of(marks), 1, 0)
                 if changes and second == 6:
@@ -175,7 +176,7 @@ def test_a_fed_plan_keeps_what_it_makes_for_its_last_join(filled_at_once: int) -
     assert shown[0] == shown[1]
 
 
-def groups_in(engine: Engine, state: int) -> set[int]:
+def groups_in(engine: Driven, state: int) -> set[int]:
     """The groups that have rows in a state of the only worker."""
     store = engine.stores(0)[engine.plan.rounds.states[state].space]
     found = [store.find(run) for run in engine.commit.runs_of(state)]

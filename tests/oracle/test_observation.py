@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from braid.join.outcome import commit_before_first
-from braid.migrate import Way
+from braid.control.decider import BatchSeen
+from braid.control.observation import Observation
 from braid.optimize.timing.statistics import Certainty, DataStatistics, Measure
-from braid.runtime.observation import Observation
-from braid.state.runs import group_of
-from tests.engine import spark_hash
+from braid.plan.keys import hash_of_key
+from braid.record.next_commit import commit_before_first
+from braid.record.plan_change import Way
+from braid.state.groups import group_of
 from tests.oracle.steady import CHAIN, CLIQUE, Steady
 from tests.unit.state.making import quick_folder
 
 if TYPE_CHECKING:
-    from braid.join.plan import JoinPlan
-    from braid.state.commit import Commit
+    from braid.plan.join_plan import JoinPlan
+    from braid.record.commit import Commit
+    from tests.driven import Driven
 
 WINDOW_S, SECONDS = 8, 24
+
+
+def seen_of(engine: Driven, before: Commit) -> BatchSeen:
+    """The last batch of an engine."""
+    return BatchSeen(before, engine.commit, engine.plan, engine.reports, 1000, 0)
 
 
 def observed(
@@ -35,7 +43,7 @@ def observed(
     observation, before = Observation(plan.query), commit_before_first(plan, workers=2)
     with quick_folder() as folder:
         for second, engine in enumerate(streams.run(plan, folder, seconds, workers=2)):
-            observation.after(engine.plan, before, engine.commit, engine.reports)
+            observation = observation.observe(seen_of(engine, before))
             if second == 1 and other is not None:
                 assert engine.change(other, Way.MOVING_STATE, [1])
             before = engine.commit
@@ -100,8 +108,8 @@ def test_a_worker_knows_its_own_rows_whichever_trees_they_go_through(tree: str) 
     with quick_folder() as folder:
         for second, engine in enumerate(CLIQUE.run(plan, folder, 2 * SECONDS, workers=2)):
             if before is not None:
-                for each in alone:
-                    each.after(engine.plan, before, engine.commit, engine.reports)
+                seen = seen_of(engine, before)
+                alone = [each.observe(seen) for each in alone]
             if second == 1:
                 assert engine.change("((a c) (b d))", Way.MOVING_STATE, [1])
             if second == WINDOW_S:
@@ -112,8 +120,8 @@ def test_a_worker_knows_its_own_rows_whichever_trees_they_go_through(tree: str) 
     assert before is not None, "there was some time"
     assert before.plan_of_group == (0, 0, 1, 1)
     assert before.assignments[0] == (1, 0, 1, 1)
-    values = [spark_hash(pa.int64(), x) for x in range(CLIQUE.values["x"])]
-    owners = np.array(before.assignments[0])[group_of(np.array(values, np.uint64), 4)]
+    hashes = hash_of_key(pa.array(range(CLIQUE.values["x"]), pa.int64()))
+    owners = np.array(before.assignments[0])[group_of(hashes, 4)]
     for worker, each in enumerate(alone):
         own, known = int((owners == worker).sum()), each.statistics
         assert {name: rate.value for name, rate in known.rates.items()} == pytest.approx(
@@ -129,11 +137,12 @@ def test_what_no_probe_tells_of_any_more_is_unknown_and_then_a_sample_counts() -
     assert len(Observation(plan.query).unmeasured) == 3, "where nothing has come yet"
     pair = frozenset({0, 1})
     measured_now = observation.statistics.selectivity["a", "b"]
-    observation.note_sample(pair, 0.5)
+    seen = BatchSeen(last, last, plan, [], 1000, 0)
+    observation = replace(observation, sampled={pair: 0.5})
     assert not observation.unmeasured
     assert observation.statistics.selectivity["a", "b"] == measured_now, "probes know better"
     for _ in range(20):
-        observation.after(plan, last, last, [])
+        observation = observation.observe(seen)
     assert pair in observation.unmeasured
     assert observation.statistics.selectivity["a", "b"] == Measure.estimated(0.5)
     assert observation.statistics.selectivity["b", "c"].certainty is Certainty.UNKNOWN

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from braid.join.chores import Chores, Share
 from braid.plan.tree import all_trees, default_tree
-from braid.state.runs import ranges_of
-from tests.engine import Engine
+from braid.record.worker_orders import Share, WorkerOrders
+from braid.state.groups import ranges_of
+from tests.driven import Driven
 from tests.oracle.queries import Case, cases
 from tests.oracle.steady import CLIQUE, TS
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN, SLOW, planned
@@ -24,19 +24,21 @@ from tests.unit.state.making import quick_folder
 if TYPE_CHECKING:
     from collections import Counter
 
-    from braid.join.plan import JoinPlan
+    from braid.plan.join_plan import JoinPlan
 
 ALL = 1 << 60
 
 
-def random_chores(chance: Random, plan: JoinPlan, defers: bool, memory: int | None) -> Chores:
+def random_chores(
+    chance: Random, plan: JoinPlan, defers: bool, memory: int | None
+) -> WorkerOrders:
     """A hostile order: any groups of any space may go, and some may be cleaned up."""
     spill = {}
     for space in range(len(plan.rounds.spaces)):
         if chance.random() < 0.4:
             first = chance.randrange(plan.groups)
             spill[space] = ((first, chance.randint(first + 1, plan.groups)),)
-    return Chores(
+    return WorkerOrders(
         defers=defers,
         spill=spill,
         clean_bytes=chance.choice([0, 0, 1, 200, ALL]),
@@ -46,7 +48,7 @@ def random_chores(chance: Random, plan: JoinPlan, defers: bool, memory: int | No
     )
 
 
-def cleaned_results(engine: Engine) -> int:
+def cleaned_results(engine: Driven) -> int:
     """What clean-ups of the last batch made, in all spaces."""
     accounts = (each for report in engine.reports for each in report.overflowed.values())
     return sum(each.cleaned_results for each in accounts)
@@ -60,7 +62,7 @@ def with_workers(case: Case, chance: Random) -> Case:
     return replace(case, groups=groups, workers=workers, restarts=tuple(restarts))
 
 
-def random_moves(chance: Random, engine: Engine) -> int:
+def random_moves(chance: Random, engine: Driven) -> int:
     """Let some groups arrive, and send others away; how many moves began."""
     for move in engine.commit.moves:
         if chance.random() < 0.4:
@@ -88,17 +90,19 @@ def results(
     memory = chance.choice([0, 500, 3000, None])
     owed = pushed = moved = waited = 0
     with quick_folder() as folder:
-        engine = Engine(plan, folder, case.workers, case.hash_bits)
+        engine = Driven(plan, folder, case.workers, case.hash_bits)
         for rows, workers in zip(case.prepared_batches, case.restarts, strict=True):
-            engine.chores = Chores(defers=defers, memory_bytes=memory, may_wait=True)
+            engine.worker_orders = WorkerOrders(
+                defers=defers, memory_bytes=memory, may_wait=True
+            )
             if workers:
                 engine = engine.restart(workers)
             moved += random_moves(chance, engine)
-            chores = {
+            worker_orders = {
                 worker: random_chores(chance, plan, defers, memory)
                 for worker in set(range(engine.workers)) - engine.commit.moving
             }
-            engine.batch(rows, chores=chores)
+            engine.batch(rows, worker_orders=worker_orders)
             waited += sum(each.section.rows for own in engine.commit.waiting for each in own)
             owed += cleaned_results(engine)
             accounts = [a for report in engine.reports for a in report.overflowed.values()]
@@ -107,9 +111,9 @@ def results(
             for move in engine.commit.moves:
                 engine.arrive(move, with_files=True)
             engine.batch({})
-        clean = {w: Chores(defers, {}, ALL, memory) for w in range(engine.workers)}
+        clean = {w: WorkerOrders(defers, {}, ALL, memory) for w in range(engine.workers)}
         while any(a.owing_bytes for r in engine.reports for a in r.overflowed.values()):
-            engine.batch({}, chores=clean)
+            engine.batch({}, worker_orders=clean)
             owed += cleaned_results(engine)
         engine.batch({}, at_end=True)
         engine.checkpoint.close()
@@ -153,12 +157,14 @@ def test_what_two_joins_owe_meets_in_the_join_above_them() -> None:
     row = pa.table({"x": [7], "ts": pa.array([0], TS)})
     nothing = row.slice(0, 0)
     with quick_folder() as folder:
-        engine = Engine(plan, folder, workers=1)
+        engine = Driven(plan, folder, workers=1)
         engine.batch({0: row, 1: nothing, 2: row, 3: nothing})
         spill = dict.fromkeys(range(len(plan.rounds.spaces)), ((0, plan.groups),))
-        away = Chores(defers=True, spill=spill, memory_bytes=0)
-        engine.batch({0: nothing, 1: row, 2: nothing, 3: row}, chores={0: away})
+        away = WorkerOrders(defers=True, spill=spill, memory_bytes=0)
+        engine.batch({0: nothing, 1: row, 2: nothing, 3: row}, worker_orders={0: away})
         assert engine.all_results().num_rows == 0, "half of it is on disk"
-        engine.batch({}, chores={0: Chores(defers=True, clean_bytes=ALL, memory_bytes=0)})
+        engine.batch(
+            {}, worker_orders={0: WorkerOrders(defers=True, clean_bytes=ALL, memory_bytes=0)}
+        )
         assert engine.all_results().num_rows == 1
         engine.checkpoint.close()

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from braid.join.plan import JoinPlan, make_plan
 from braid.model.expression import Column
+from braid.plan.join_plan import JoinPlan, make_plan
 from braid.plan.tree import Tree, all_trees, default_tree, show_tree
-from tests.engine import Engine
+from tests.driven import Driven
 from tests.oracle.answers import prepared
 from tests.oracle.queries import EVENT_TIME, Case, cases, fixed_case
 from tests.unit.state.making import quick_folder
@@ -48,7 +48,7 @@ def planned(case: Case, tree: Tree | None) -> JoinPlan:
 def results(case: Case, plan: JoinPlan) -> Counter[tuple[Any, ...]]:
     """All results of all batches, through restarts and other numbers of workers."""
     with quick_folder() as folder:
-        engine = Engine(plan, folder, case.workers, case.hash_bits)
+        engine = Driven(plan, folder, case.workers, case.hash_bits)
         for rows, workers in zip(case.prepared_batches, case.restarts, strict=True):
             if workers:
                 engine = engine.restart(workers)

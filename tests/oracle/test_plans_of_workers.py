@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NoReturn
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from braid import cql
+from braid.control.migration import Migration
+from braid.control.observation import Observation
+from braid.control.replanning import replanning_of
 from braid.events import Migrated, Replanned
-from braid.join.plan import JoinPlan, make_plan
 from braid.model.expression import Column
 from braid.optimize.cost_model import IndexProbes
-from braid.runtime.migration import Migration
-from braid.runtime.observation import Observation
-from braid.runtime.replanning import replanning_of
-from braid.runtime.union import StreamUnion
-from tests.engine import Engine
+from braid.plan.join_plan import JoinPlan, make_plan
+from tests.driven import Driven
 from tests.oracle.answers import counted, oracle
 from tests.oracle.uneven import (
     AB_FIRST,
@@ -35,9 +34,10 @@ from tests.oracle.uneven import (
 from tests.unit.state.making import quick_folder
 
 if TYPE_CHECKING:
-    from braid.runtime.replanning import Replanning
-    from braid.state.commit import Commit
-    from braid.state.runs import Ranges
+    from braid.control.control import Control
+    from braid.events import Event
+    from braid.record.commit import Commit
+    from braid.state.groups import Ranges
 
 BOUND = cql.bind(QUERY, dict.fromkeys(STREAMS, SCHEMA), event_time="ts")
 AB, BC = "((a b) c)", "(a (b c))"
@@ -51,27 +51,31 @@ def plan_of(text: str) -> JoinPlan:
     return make_plan(BOUND, types, "ts", groups=GROUPS, lateness_us=0, plans=[text])
 
 
-def unread() -> NoReturn:
-    raise AssertionError("under one key, probes tell of all pairs")
-
-
 class Course:
     """A run with an optimizer, a second a batch."""
 
     def __init__(self, streams: Uneven, text: str, way: str = "auto") -> None:
         self.streams, self.plan = streams, plan_of(text)
-        self.observation = Observation(BOUND)
-        self.migration = Migration(self.plan, WORKERS, 60_000.0, way)
-        union = StreamUnion.of(self.plan, dict.fromkeys(STREAMS, from_arrow_schema(SCHEMA)))
-        asked = self.migration, union, self.observation
-        # Without a budget of cores: how busy workers are depends on the machine.
+        migration, observation = Migration(WORKERS, 60_000.0, way), Observation(BOUND)
+        # Whatever machine this is, a core does a million of each in a second. Without a budget
+        # of cores: how busy workers are depends on the machine.
+        costs = IndexProbes(*[1e-6] * 5)
+        asked = self.plan, migration, lambda: costs, observation
         found = replanning_of(*asked, "exhaustive", "data", None, cores=math.inf)
         assert found is not None
-        # Whatever machine this is, a core does a million of each in a second.
-        found.costs = IndexProbes(*[1e-6] * 5)
-        self.replanning: Replanning = found
+        self.control = migration, found, costs
         self.looks: list[Replanned] = []
         self.steps: list[Migrated] = []
+
+    def _controlled(self, control: Control) -> Control:
+        migration, replanning, costs = self.control
+        return replace(control, migration=migration, replanning=replanning, costs=costs)
+
+    def _follow(self, event: Event) -> None:
+        if isinstance(event, Replanned):
+            self.looks.append(event)
+        elif isinstance(event, Migrated):
+            self.steps.append(event)
 
     def run(self, seconds: int, moved: tuple[int, Ranges] | None = None) -> Commit:
         """The last record of so many seconds, all results of which are right.
@@ -79,11 +83,13 @@ class Course:
         In some second, groups may move from the first to the second worker.
         """
         with quick_folder() as folder:
-            engine = Engine(self.plan, folder, WORKERS, filled_at_once=GROUPS)
+            engine = Driven(self.plan, folder, WORKERS, control=self._controlled)
+            engine.engine.journal.listen(self._follow)
             for second in range(seconds):
                 if moved is not None and second == moved[0]:
                     engine.move(0, moved[1], 0, 1)
-                self._batch(engine, second)
+                new = {n: self.streams.rows(name, second) for n, name in enumerate(STREAMS)}
+                engine.batch(new)
                 for move in engine.commit.moves:
                     engine.arrive(move, with_files=True)
             engine.checkpoint.close()
@@ -94,23 +100,6 @@ class Course:
         ]
         assert found == counted(oracle(BOUND, whole, "ts"))
         return engine.commit
-
-    def _batch(self, engine: Engine, second: int) -> None:
-        before = engine.commit
-        new = {n: self.streams.rows(name, second) for n, name in enumerate(STREAMS)}
-        engine.batch(new)
-        learned = engine.plan, before, engine.commit, engine.reports
-        self.observation.after(*learned)
-        self.replanning.learn(*learned)
-        self.looks += self.replanning.after(
-            self.migration, engine.commit, unread, sum(map(len, new.values())), 1000.0
-        )
-        for each in self.migration.after(engine.commit, 1.0, self.observation):
-            if isinstance(each, Migrated):
-                self.steps.append(each)
-            else:
-                engine.commit = each
-        engine.plan = self.migration.plan
 
     def plans(self, commit: Commit) -> list[set[str]]:
         """By worker, the plans that its groups go through."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from braid.state.commit import equal_shares
-from braid.state.runs import group_of
-from tests.engine import spark_hash
+from braid.plan.keys import hash_of_key
+from braid.plan.placement import ByHash
+from braid.state.groups import group_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,9 +35,8 @@ QUERY = (
 def keys_of_worker(worker: int) -> NDArray[np.int64]:
     """Some keys whose groups a worker has from the beginning."""
     candidates = np.arange(20 * _KEYS)
-    hashes = [spark_hash(pa.int64(), int(key)) for key in candidates]
-    groups = group_of(np.array(hashes, np.uint64), GROUPS)
-    owners = np.array(equal_shares(GROUPS, WORKERS))[groups]
+    groups = group_of(hash_of_key(pa.array(candidates)), GROUPS)
+    owners = np.array(ByHash.equal_shares(GROUPS, WORKERS).owners)[groups]
     return candidates[owners == worker][:_KEYS]
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-    from braid.runtime.query import Stream
+    from braid.spark.sources import Stream
 
 
 def date(path: Path, number: int) -> None:

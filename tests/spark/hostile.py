@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from braid.adapt.proposal import Relocate, Spill
+from braid.control.proposal import Spill
+from braid.record.move import Move
 
 if TYPE_CHECKING:
-    from braid.adapt.statistics import Snapshot, WorkerLoad
+    from braid.control.statistics import Snapshot, WorkerLoad
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Hostile:
             elif len(snapshot.workers) > 1:
                 others = [w.worker for w in snapshot.workers if w.worker != load.worker]
                 to = chance.choice(others)
-                wanted.append(Relocate(load.worker, to, space, groups, 0, "spite"))
+                wanted.append(Move(load.worker, to, space, groups, 0, "spite"))
         chance.shuffle(wanted)
         return replace(self, decisions=self.decisions + 1), tuple(wanted)
 
@@ -48,9 +49,9 @@ class Hostile:
             [
                 Spill(99, {0: (1,)}, 5),
                 Spill(0, {77: (1,)}, 5),
-                Relocate(0, 0, 0, (1,), 5),
-                Relocate(0, 1, 0, (10**9,), 5),
-                Relocate(0, -1, 0, (0,), 5),
+                Move(0, 0, 0, (1,), 5),
+                Move(0, 1, 0, (10**9,), 5),
+                Move(0, -1, 0, (0,), 5),
                 "spill everything",
                 None,
             ]

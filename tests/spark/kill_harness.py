@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pyarrow.parquet as pq
 
-from braid.runtime.bad_rows import FOLDER as BAD_ROWS
-from braid.runtime.memory_tier import memory_root
-from braid.state.checkpoint import read_sealed
-from braid.state.commit import Commit
+from braid.record.checkpoint import read_sealed
+from braid.record.commit import Commit
+from braid.spark.bad_rows import FOLDER as BAD_ROWS
+from braid.worker.memory_tier import memory_root
 from tests.oracle.answers import counted
 from tests.spark.kill_workloads import LATENESS_S, ONE_KEY, STREAMS, Input, Published, Workload
 

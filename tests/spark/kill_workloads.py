@@ -153,13 +153,13 @@ class Input:
         """The results of each batch; behind the last, of the one that closes what is left."""
         query, tables = workload.bound, [self._whole(stream) for stream in STREAMS]
         on_time = [table.filter(~_is_late(table) & ~self._is_bad(table)) for table in tables]
-        closing_us = self._closing_us(query, on_time)
-        answer = oracle(query, on_time, "ts", closed_us=closing_us[-1])
+        finalize_up_to_us = self._closing_us(query, on_time)
+        answer = oracle(query, on_time, "ts", closed_us=finalize_up_to_us[-1])
         published: Published = {n: Counter() for n in range(self.batches + workload.waits)}
         for row, count in counted(answer).items():
             named = dict(zip(workload.columns, row, strict=True))
             if workload.waits:
-                batch = bisect_left(closing_us, (named[WINDOW_END] - _ORIGIN) // _US)
+                batch = bisect_left(finalize_up_to_us, (named[WINDOW_END] - _ORIGIN) // _US)
             else:
                 batch = max(named["va"], named["vb"], named["vc"]) // _NUMBERS
             published[batch][row] = count

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from braid.runtime.calibrate import measure_costs
+from braid.spark.calibrate import measure_costs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

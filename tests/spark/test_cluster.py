@@ -27,7 +27,7 @@ import pytest
 import braid
 from braid.model.expression import Column
 from braid.model.query import Output, Query, StreamRef
-from braid.runtime.java import find_java
+from braid.spark.java import find_java
 from tests.oracle.values import EPOCH, TIME
 from tests.spark.hostile import Hostile
 from tests.spark.kill_workloads import GROUPS, ONE_KEY, TREE
@@ -103,7 +103,7 @@ def workers_by_batch(events: list[dict[str, Any]]) -> list[list[dict[str, Any]]]
     return [event["workers"] for event in events if event["event"] == "batch"]
 
 
-def homes(batches: list[list[dict[str, Any]]]) -> dict[int, set[str]]:
+def join_spaces(batches: list[list[dict[str, Any]]]) -> dict[int, set[str]]:
     """By worker, the executors that it was on."""
     found: dict[int, set[str]] = {}
     for workers in batches:
@@ -115,8 +115,8 @@ def homes(batches: list[list[dict[str, Any]]]) -> dict[int, set[str]]:
 def test_workers_stay_on_executors_and_results_are_exact(tmp_path: Path) -> None:
     batches = in_own_process(on_local_cluster, tmp_path)
     assert len(batches) == BATCHES
-    assert all(len(executors) == 1 for executors in homes(batches).values())
-    load = Counter(executor for where in homes(batches).values() for executor in where)
+    assert all(len(executors) == 1 for executors in join_spaces(batches).values())
+    load = Counter(executor for where in join_spaces(batches).values() for executor in where)
     assert list(load.values()) == [2, 2]
     assert sum(share["rebuilt_runs"] for workers in batches for share in workers) == 0
     assert min(share["state_rows"] for share in batches[-1]) > 0
@@ -147,7 +147,7 @@ def test_groups_move_between_executors_and_results_are_exact(tmp_path: Path) -> 
         sent = [event for event in moves if event["step"] == "send"]
         assert sum(e["rows"] for e in received) == sum(e["rows"] for e in sent) > 0
         batches = workers_by_batch(events)
-        assert len({host for where in homes(batches).values() for host in where}) == 3
+        assert len({host for where in join_spaces(batches).values() for host in where}) == 3
         assert sum(share["rebuilt_runs"] for workers in batches for share in workers) == 0
 
 
@@ -222,5 +222,5 @@ def test_the_command_runs_on_a_standalone_cluster(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert published(tmp_path / "out") == join.expected()
     events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
-    load = Counter(e for where in homes(workers_by_batch(events)).values() for e in where)
+    load = Counter(e for where in join_spaces(workers_by_batch(events)).values() for e in where)
     assert list(load.values()) == [2, 2]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from braid import ContinuousQuery
-    from braid.runtime.query import UnboundQuery
-    from braid.runtime.run import Run
+    from braid.front.query import UnboundQuery
+    from braid.front.run import Run
 
 pytestmark = pytest.mark.spark
 

@@ -12,8 +12,8 @@ import pytest
 
 import braid
 from braid.model.errors import BraidError, CheckpointError
-from braid.runtime.coordinator import Coordinator
 from tests.oracle.values import EPOCH, TIME
+from tests.spark.faulty import InPlace
 from tests.spark.folders import date, stream_of
 
 if TYPE_CHECKING:
@@ -50,11 +50,10 @@ class Pairs:
         query = braid.query(PAIRS, streams, event_time="ts", lateness=self.lateness)
         run = query.start(
             checkpoint=self.checkpoint,
-            sink=braid.sinks.parquet(self.out),
+            **{"sink": braid.sinks.parquet(self.out)} | options,
             workers=1,
             groups=2,
             available_now=True,
-            **options,
         )
         run.await_termination()
         return run
@@ -155,7 +154,7 @@ def test_a_copy_of_the_output_without_its_marker_goes_on(spark, tmp_path):
     assert pairs.results() == [0, 1]
 
 
-def test_late_rows_that_are_yet_to_be_shown_are_not_left_behind(spark, tmp_path, monkeypatch):
+def test_late_rows_that_are_yet_to_be_shown_are_not_left_behind(spark, tmp_path):
     pairs, late = Pairs(tmp_path), tmp_path / "late"
     pairs.lateness = "0 seconds"
     pairs.run(0, late=late)
@@ -163,10 +162,9 @@ def test_late_rows_that_are_yet_to_be_shown_are_not_left_behind(spark, tmp_path,
     def die(*_: object) -> None:
         raise RuntimeError("killed")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Coordinator, "_publish", die)
-        with pytest.raises(RuntimeError, match="killed"):
-            pairs.run(1, late=late)
+    dying = InPlace(braid.sinks.parquet(pairs.out), publish=die)
+    with pytest.raises(RuntimeError, match="killed"):
+        pairs.run(1, late=late, sink=dying)
     with pytest.raises(BraidError, match="late rows that are yet to be shown") as refused:
         pairs.run(2)
     assert f"--late {late}" in str(refused.value.hint)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from braid.runtime.sinks import Sink
+    from braid.engine.sink import Sink
 
 Column = tuple[pa.DataType, list[Any]]
 """A type, and values to choose from."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from braid.join.expression import evaluate
+from braid.evaluator import evaluate
 from braid.model.expression import Call, Column, Expression, Literal
 from tests.oracle.random_expressions import KINDS, random_expression
 from tests.oracle.spark_answers import ANSWERS

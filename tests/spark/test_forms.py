@@ -15,10 +15,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import braid
+from braid.front.query import ContinuousQuery, column_types
 from braid.plan.tree import all_trees, default_tree, show_tree
-from braid.runtime.files import FolderReader
-from braid.runtime.query import ContinuousQuery, arrow_columns, column_types
-from braid.runtime.typing import SparkTyping
+from braid.spark.sources import SparkSources
 from tests.oracle.queries import EVENT_TIME, Case, cases
 from tests.unit.state.making import quick_folder
 
@@ -82,12 +81,7 @@ def run(spark: SparkSession, case: Case, plan: str, folder: Path) -> pa.Table:
 
 def bound(spark: SparkSession, case: Case, folder: Path) -> ContinuousQuery:
     """The query as `braid.query` would bind it, had it come as text."""
-    own = spark.newSession()
-    readers = {
-        source: FolderReader.open(braid.files(folder / source), own) for source in case.tables
-    }
-    columns = {source: reader.schema for source, reader in readers.items()}
-    schemas = {source: arrow_columns(schema) for source, schema in columns.items()}
-    types = column_types(case.query, schemas, SparkTyping(own, columns))
-    query = case.query
-    return ContinuousQuery(query, types, EVENT_TIME, case.lateness_us, None, own, {}, readers)
+    streams = {source: braid.files(folder / source) for source in case.tables}
+    sources = SparkSources.open(streams, spark.newSession(), EVENT_TIME)
+    types = column_types(case.query, sources.schemas, sources.typing)
+    return ContinuousQuery(case.query, types, EVENT_TIME, case.lateness_us, None, sources)

@@ -7,8 +7,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 
 from braid.model.errors import BraidError
-from braid.runtime.generator_source import generator_reader, nexmark_reader, register
-from braid.runtime.slice_reader import MOST_TASKS
+from braid.spark.generator_source import generator_reader, nexmark_reader, register
+from braid.spark.slice_reader import MOST_TASKS
 from braid.workload import StreamSpec, WorkloadSpec, dump_spec, nexmark, rows
 
 SECOND = 1_000_000

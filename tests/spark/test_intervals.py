@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DayTimeIntervalType, StructType
 
 import braid
-from braid.join.spark_schema import NOTE, with_note
+from braid.worker.spark_schema import NOTE, with_note
 
 if TYPE_CHECKING:
     from pathlib import Path

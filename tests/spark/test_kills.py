@@ -33,7 +33,7 @@ COMMIT_BEFORE_LOG = '''\
 The log of a batch is held back until its commit is written and its results are published.
 """
 import os
-from braid.state.checkpoint import Checkpoint
+from braid.record.checkpoint import Checkpoint
 from braid.state.log import LogFile
 
 write, sweep = LogFile.write, Checkpoint.sweep
@@ -178,12 +178,12 @@ def test_workers_of_a_killed_executor_rebuild_their_state_on_another(tmp_path):
 def rebuilt_elsewhere(driver):
     """How many runs were made again by workers that are not where they began."""
     batches = [event["workers"] for event in driver.events("batch")]
-    homes = {share["worker"]: share["host"] for share in batches[0]} if batches else {}
+    join_spaces = {share["worker"]: share["host"] for share in batches[0]} if batches else {}
     return sum(
         share["rebuilt_runs"]
         for shares in batches
         for share in shares
-        if share["host"] != homes[share["worker"]]
+        if share["host"] != join_spaces[share["worker"]]
     )
 
 

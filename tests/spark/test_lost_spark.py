@@ -11,7 +11,7 @@ import pytest
 
 import braid
 from braid.model.errors import BraidError
-from braid.runtime.memory_tier import memory_root
+from braid.worker.memory_tier import memory_root
 from tests.spark.commands import Place as Commands
 from tests.spark.kill_workloads import ONE_KEY
 from tests.spark.test_cluster import in_own_process

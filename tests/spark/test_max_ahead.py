@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from types import SimpleNamespace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -13,20 +14,23 @@ import pyarrow.parquet as pq
 import pytest
 
 import braid
-from braid.runtime import coordinator, query
-from braid.runtime.clock import wall_clock
-from braid.runtime.coordinator import Coordinator
-from braid.state.checkpoint import read_sealed
-from braid.state.commit import Commit
+from braid.engine.cluster import TryAgain
+from braid.front.query import ask
+from braid.record.checkpoint import read_sealed
+from braid.record.commit import Commit
+from braid.spark.clock import wall_clock
+from braid.spark.sources import SparkSources
 from tests.oracle.values import EPOCH
+from tests.spark.faulty import InPlace, with_cluster, with_sources
 from tests.spark.test_streaming import Folder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from braid.runtime.query import Stream
+    from braid.spark.sources import Stream
 
 pytestmark = pytest.mark.spark
 
@@ -63,23 +67,25 @@ class Clock:
     def __init__(self) -> None:
         self.seconds = 0.0
 
-    def time_ns(self) -> int:
-        return (EPOCH_US + int(self.seconds * 1e6)) * 1000
+    def now_us(self) -> int:
+        return EPOCH_US + int(self.seconds * 1e6)
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(coordinator, "time", SimpleNamespace(time_ns=made.time_ns))
-    return made
+def clock() -> Clock:
+    return Clock()
 
 
 class Place:
     """Streams with one row that is far ahead each, and what a query made of them."""
 
-    def __init__(self, folder: Path, text: str, spark: SparkSession | None = None) -> None:
+    def __init__(
+        self, folder: Path, text: str, clock: Clock, spark: SparkSession | None = None
+    ) -> None:
         self.folder = folder
         self.text = text
+        self.clock = clock
+        self.wrap: Callable[[Any], Any] = lambda cluster: cluster
         self.names = [name for name in ROWS if f" {name} [" in text]
         self.files = {name: Folder(folder / name) for name in self.names}
         self.streams: dict[str, Stream] = {}
@@ -87,10 +93,12 @@ class Place:
             files.add(*ROWS[name])
             self.streams[name] = files.stream(spark)
 
-    def start(self) -> braid.Run:
-        return braid.query(self.text, self.streams, event_time="ts").start(
+    def start(self, sink: Any = None) -> braid.Run:
+        query = braid.query(self.text, self.streams, event_time="ts")
+        query = with_sources(with_cluster(query, self.wrap), now_us=self.clock.now_us)
+        return query.start(
             checkpoint=self.folder / "checkpoint",
-            sink=braid.sinks.parquet(self.folder / "out"),
+            sink=sink or braid.sinks.parquet(self.folder / "out"),
             late=self.folder / "late",
             max_ahead="1 hour",
             workers=2,
@@ -124,22 +132,25 @@ def frames_or_folders(request: pytest.FixtureRequest, spark: SparkSession) -> An
 
 @pytest.mark.parametrize("text", RESULTS, ids=["pairs", "groups", "rounds"])
 def test_a_batch_that_is_tried_again_goes_by_its_first_clock(
-    spark, tmp_path, clock, monkeypatch, frames_or_folders, text
+    spark, tmp_path, clock, frames_or_folders, text
 ):
-    place = Place(tmp_path, text, frames_or_folders)
-    evaluate, failed = Coordinator._run_job, []
+    place = Place(tmp_path, text, clock, frames_or_folders)
+    failed: list[int] = []
 
-    def fail_once_evaluated(self: Coordinator, batch: Any) -> Any:
-        reports = evaluate(self, batch)
-        if not failed and any(report.input_rows for report in reports):
-            failed.append(batch.number)
-            clock.seconds += 2 * HOUR_S
-            raise RuntimeError("a fault")
-        if failed:
-            clock.seconds = 0
-        return reports
+    def failing_once(cluster: Any) -> Any:
+        def run(job: Any, orders: Any) -> Any:
+            done = cluster.run(job, orders)
+            if not failed and any(report.input_rows for report in done.result().reports):
+                failed.append(orders.commit.batch)
+                clock.seconds += 2 * HOUR_S
+                raise TryAgain("a fault")
+            if failed:
+                clock.seconds = 0
+            return done
 
-    monkeypatch.setattr(Coordinator, "_run_job", fail_once_evaluated)
+        return InPlace(cluster, run=run)
+
+    place.wrap = failing_once
     run = place.start()
     run.await_termination()
     assert [e["event"] for e in run.events()].count("retried") == 1
@@ -151,19 +162,33 @@ def test_a_batch_that_is_tried_again_goes_by_its_first_clock(
 @pytest.mark.parametrize("step", ["batch evaluated", "commit written", "results published"])
 @pytest.mark.parametrize("text", RESULTS, ids=["pairs", "groups", "rounds"])
 def test_a_batch_that_was_committed_is_decided_about_and_another_is_not(
-    spark, tmp_path, clock, monkeypatch, frames_or_folders, text, step
+    spark, tmp_path, clock, frames_or_folders, text, step
 ):
-    place = Place(tmp_path, text, frames_or_folders)
+    place = Place(tmp_path, text, clock, frames_or_folders)
 
-    def die(reached: str, batch: int) -> None:
-        if reached == step:
-            raise RuntimeError("killed")
+    def die(*_: Any) -> None:
+        raise RuntimeError("killed")
 
-    with monkeypatch.context() as patched:
-        patched.setattr(coordinator, "reach", die)
-        run = place.start()
-        with pytest.raises(RuntimeError, match="killed"):
-            run.await_termination()
+    def die_when_evaluated(cluster: Any) -> Any:
+        def run(job: Any, orders: Any) -> Any:
+            cluster.run(job, orders).result()
+            die()
+
+        return InPlace(cluster, run=run)
+
+    own = braid.sinks.parquet(tmp_path / "out")
+
+    def publish_and_die(*given: Any) -> None:
+        own.publish(*given)
+        die()
+
+    if step == "batch evaluated":
+        place.wrap = die_when_evaluated
+    publish = {"commit written": die, "results published": publish_and_die}.get(step)
+    run = place.start(InPlace(own, publish=publish) if publish else own)
+    with pytest.raises(RuntimeError, match="killed"):
+        run.await_termination()
+    place.wrap = lambda cluster: cluster
     clock.seconds = 2 * HOUR_S
     run = place.start()
     run.await_termination()
@@ -187,7 +212,7 @@ def add_walls(files: Folder, now: dt.datetime, *minutes_and_values: tuple[float,
     ],
 )
 def test_times_without_a_zone_are_compared_with_a_clock_in_the_sessions(
-    spark, tmp_path, monkeypatch, frames_or_folders, zone, known_as
+    spark, tmp_path, frames_or_folders, zone, known_as
 ):
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", zone)
@@ -199,9 +224,10 @@ def test_times_without_a_zone_are_compared_with_a_clock_in_the_sessions(
     by = None if frames_or_folders is None else session
     streams = {name: files.stream(by) for name, files in folders.items()}
     # Folders are read in a session with the settings that Spark was started with.
-    monkeypatch.setattr(query, "_spark_of", lambda _: session)
+    asked = ask(PAIRS, streams, event_time="ts", lateness="0 seconds", idle_timeout=None)
+    asked = replace(asked, open=partial(SparkSources.open, streams, session, "ts"))
     sink = braid.sinks.memory()
-    run = braid.query(PAIRS, streams, event_time="ts").start(
+    run = asked.bound().start(
         checkpoint=tmp_path / "c",
         sink=sink,
         max_ahead="1 hour",
@@ -241,7 +267,7 @@ def clocks(run: braid.Run) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("wrong_s", [75 * 365 * 24 * HOUR_S, HOUR_S + 1])
 def test_a_clock_that_was_wrong_once_is_not_gone_by(spark, tmp_path, clock, wrong_s):
-    place = Place(tmp_path, PAIRS)
+    place = Place(tmp_path, PAIRS, clock)
     later = {name: tmp_path / name / "000.parquet" for name in place.names}
     for name, path in later.items():
         path.rename(tmp_path / f"{name}.later")
@@ -264,7 +290,7 @@ def test_a_clock_that_was_wrong_once_is_not_gone_by(spark, tmp_path, clock, wron
 
 
 def test_a_clock_that_is_put_back_a_little_does_not_go_back(spark, tmp_path, clock):
-    place = Place(tmp_path, PAIRS)
+    place = Place(tmp_path, PAIRS, clock)
     clock.seconds = 60
     place.start().await_termination()
     clock.seconds = 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import braid
-from braid.runtime.memory_tier import memory_root
+from braid.worker.memory_tier import memory_root
 from tests.spark.kill_workloads import ONE_KEY
 from tests.spark.test_cluster import in_own_process
 from tests.spark.test_overflow import FILES, Place

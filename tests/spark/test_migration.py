@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import braid
+from braid.control.migration import WAYS
 from braid.events import Migrated
 from braid.model.errors import BraidError
 from braid.plan.tree import all_trees, show_tree
-from braid.runtime.migration import WAYS
 from tests.oracle.steady import TS
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN
 from tests.spark.folders import date

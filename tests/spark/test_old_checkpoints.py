@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import braid
-from braid.state.checkpoint import write_sealed
+from braid.record.checkpoint import write_sealed
 from tests.spark.kill_workloads import LATENESS_S, STREAMS, Input
 from tests.spark.old_checkpoints import (
     BATCHES,

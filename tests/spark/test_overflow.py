@@ -12,13 +12,14 @@ import pytest
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import braid
-from braid.adapt.choose import ORDERS
-from braid.adapt.sizes import parse_size
+from braid.control.choose import ORDERS
+from braid.control.sizes import parse_size
 from braid.model.errors import BraidError
-from braid.runtime.memory_tier import memory_root
-from braid.runtime.task import local_folder
+from braid.spark.task import local_folder
+from braid.worker.memory_tier import memory_root
 from tests.oracle.answers import counted
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN
+from tests.spark.faulty import with_cluster
 from tests.spark.folders import date, stream_of
 from tests.spark.kill_workloads import (
     GROUPS,
@@ -32,6 +33,7 @@ from tests.spark.kill_workloads import (
 from tests.unit.state.making import small_disk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -58,6 +60,7 @@ class Place:
         frames: SparkSession | None = None,
     ) -> None:
         self.folder, self.workload, self.frames = folder, workload, frames
+        self.wrap: Callable[[Any], Any] = lambda cluster: cluster
         self.input = Input(seed=11, batches=FILES, rows=rows)
         for stream in STREAMS:
             (folder / stream).mkdir(parents=True)
@@ -76,7 +79,7 @@ class Place:
             lateness=f"{LATENESS_S} seconds",
             **{s: stream_of(self.folder / s, self.frames, SPARK_SCHEMA) for s in STREAMS},
         )
-        return query.start(
+        return with_cluster(query, self.wrap).start(
             checkpoint=self.folder / "checkpoint",
             sink=braid.sinks.parquet(self.folder / "out"),
             groups=32,

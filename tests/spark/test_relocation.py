@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import braid
-from braid.adapt.proposal import Relocate
-from braid.adapt.strategy import STRATEGIES, parameters_of
-from braid.events import BatchDone
-from braid.join.chores import Share
-from braid.runtime.coordinator import Coordinator
-from braid.runtime.pacing import Pacing
-from braid.runtime.relocation import Stage
+from braid.control.relocation import Stage
+from braid.control.strategy import STRATEGIES, parameters_of
+from braid.engine.cluster import TryAgain
+from braid.events import BatchDone, Migrated
+from braid.record.move import Move
+from braid.record.worker_orders import Share
 from tests.oracle.test_plans_agree_with_duckdb import CAMPAIGN
+from tests.spark.faulty import InPlace, with_cluster
 from tests.spark.hostile import Hostile
 from tests.spark.kill_workloads import GROUPS, ONE_KEY, TREE
 from tests.spark.test_overflow import FILES, Place, count
@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from braid.adapt.statistics import Snapshot
+    from braid.control.statistics import Snapshot
     from braid.events import Event
-    from braid.join.plan import JoinPlan
-    from braid.runtime.coordinator import Prepared
+    from braid.plan.join_plan import JoinPlan
+    from braid.record.orders import Orders
     from tests.spark.kill_workloads import Workload
 
 pytestmark = pytest.mark.spark
+PATIENCE_S = 60
 
 
 def steps(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -121,49 +122,31 @@ def test_a_stopped_run_finishes_its_moves_when_it_goes_on(
     place.check()
 
 
-def made_stale(take: Any) -> Any:
-    """Take each batch with a job that was planned for an assignment of long ago."""
-
-    def taken(self: Coordinator, job: Prepared, **where: Any) -> None:
-        take(self, replace(job, assignments=()), **where)
-
-    return taken
-
-
-def failing_once(run_job: Any) -> Any:
+def failing_once(cluster: Any) -> Any:
     """Run the job of each batch, and lose its answers the first time."""
     failed = set[int]()
 
-    def run(self: Coordinator, batch: Any) -> Any:
-        reports = run_job(self, batch)
-        if batch.number not in failed:
-            failed.add(batch.number)
-            raise ConnectionError("the answers are lost")
-        return reports
+    def run(job: Any, orders: Orders) -> Any:
+        done, batch = cluster.run(job, orders), orders.commit.batch
+        if batch not in failed:
+            failed.add(batch)
+            raise TryAgain("the answers are lost")
+        return done
 
-    return run
+    return InPlace(cluster, run=run)
 
 
-@pytest.mark.parametrize(
-    ("method", "meddle"), [("_take", made_stale), ("_run_job", failing_once)]
-)
 @pytest.mark.parametrize("workload", [ONE_KEY, TREE], ids=lambda w: w.name)
 def test_a_batch_that_is_planned_anew_in_any_stage_of_a_move_sends_rows_by_its_own_record(
-    spark: SparkSession,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    method: str,
-    meddle: Callable[[Any], Any],
-    workload: Workload,
+    spark: SparkSession, tmp_path: Path, workload: Workload
 ) -> None:
-    monkeypatch.setattr(Coordinator, method, meddle(getattr(Coordinator, method)))
     place = Place(tmp_path, workload)
+    place.wrap = failing_once
     place.arrive(range(FILES))
     events = place.run(workers=3, strategy=Hostile(0))
     place.check()
     assert {event["step"] for event in steps(events)} == {stage.value for stage in Stage}
-    retried = count(events, "retried")
-    assert retried == (count(events, "batch") if method == "_run_job" else 0)
+    assert count(events, "retried") == count(events, "batch")
 
 
 @dataclass(frozen=True)
@@ -172,40 +155,41 @@ class AllAway:
 
     batch: int
 
-    def decide(self, snapshot: Snapshot, /) -> tuple[AllAway, tuple[Relocate, ...]]:
+    def decide(self, snapshot: Snapshot, /) -> tuple[AllAway, tuple[Move, ...]]:
         if snapshot.batch != self.batch:
             return self, ()
         (space,) = snapshot.workers[0].tables
         groups = tuple(snapshot.workers[0].tables[space].group.tolist())
-        return self, (Relocate(0, 1, space, groups, 0),)
+        return self, (Move(0, 1, space, groups, 0),)
 
 
 def test_a_job_is_planned_by_its_own_plan_though_another_begins_meanwhile(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path
 ) -> None:
     place = Place(tmp_path, replace(ONE_KEY, plan="((a b) c)"))
     place.arrive(range(FILES))
-    prepare, late = Coordinator._prepare, list[bool]()
+    late, changed = list[bool](), threading.Event()
 
-    def prepare_late(
-        self: Coordinator,
-        spark: SparkSession,
-        read: Any,
-        commit: Any,
-        plan: JoinPlan,
-        moves: tuple[Relocate, ...],
-    ) -> Prepared:
-        if moves and threading.current_thread().name != "braid":  # the next batch runs there
-            while self.plan == plan:
-                time.sleep(0.01)
-            late.append(True)
-        return prepare(self, spark, read, commit, plan, moves)
+    def preparing_late(cluster: Any) -> Any:
+        shares: list[Any] = []
+
+        def prepare(rows: Any, plan: JoinPlan, assignments: Any) -> Any:
+            shares.append(assignments)
+            has_moves = assignments != shares[0]
+            is_ahead = threading.current_thread().name != "braid"  # the next one runs there
+            if has_moves and is_ahead and changed.wait(PATIENCE_S):
+                late.append(True)
+            return cluster.prepare(rows, plan, assignments)
+
+        return InPlace(cluster, prepare=prepare)
 
     def change_plan(event: Event) -> None:
         if isinstance(event, BatchDone) and event.batch == 2:
             run.migrate("(a b c)")
+        if isinstance(event, Migrated):
+            changed.set()
 
-    monkeypatch.setattr(Coordinator, "_prepare", prepare_late)
+    place.wrap = preparing_late
     run = place.start(workers=2, strategy=AllAway(1), migration="moving-state")
     run.listen(change_plan)
     run.await_termination()
@@ -239,7 +223,7 @@ class Watching:
 
     times_ms: list[float]
 
-    def decide(self, snapshot: Snapshot, /) -> tuple[Watching, tuple[Relocate, ...]]:
+    def decide(self, snapshot: Snapshot, /) -> tuple[Watching, tuple[Move, ...]]:
         self.times_ms.append(snapshot.elapsed_ms)
         return self, ()
 
@@ -265,11 +249,27 @@ def test_the_time_of_a_strategy_goes_on_while_no_rows_come(
     assert second - first >= 1000 * quiet_s + taken_ms[1] // 2
 
 
+def with_shares(least: float, more: float = 0.0) -> Callable[[Any], Any]:
+    """Let each worker join so much, and the ones behind it more."""
+
+    def wrap(cluster: Any) -> Any:
+        def run(job: Any, orders: Orders) -> Any:
+            shares = (
+                Share(least + more * worker) for worker in range(len(orders.worker_orders))
+            )
+            each = zip(orders.worker_orders, shares, strict=True)
+            worker_orders = tuple(replace(own, share=share) for own, share in each)
+            return cluster.run(job, replace(orders, worker_orders=worker_orders))
+
+        return InPlace(cluster, run=run)
+
+    return wrap
+
+
 @pytest.mark.parametrize("as_frames", [False, True], ids=["folders", "frames"])
 def test_rows_that_wait_for_busy_workers_do_not_wait_for_more_rows_to_come(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_frames: bool
+    spark: SparkSession, tmp_path: Path, as_frames: bool
 ) -> None:
-    monkeypatch.setattr(Pacing, "share", lambda self, worker: Share(100))
     a, b = Folder(tmp_path / "a"), Folder(tmp_path / "b")
     source = spark if as_frames else None
     keys = range(1000)
@@ -277,7 +277,7 @@ def test_rows_that_wait_for_busy_workers_do_not_wait_for_more_rows_to_come(
         folder.add(*((k, 1, k) for k in keys))
     query = braid.query(PAIRS, event_time="ts", a=a.stream(source), b=b.stream(source))
     sink = braid.sinks.memory()
-    run = query.start(
+    run = with_cluster(query, with_shares(100)).start(
         checkpoint=tmp_path / "checkpoint",
         sink=sink,
         workers=2,
@@ -293,10 +293,10 @@ def test_rows_that_wait_for_busy_workers_do_not_wait_for_more_rows_to_come(
 
 @pytest.mark.parametrize("workload", [ONE_KEY, TREE, GROUPS], ids=lambda w: w.name)
 def test_results_are_exact_though_rows_wait_for_busy_workers(
-    spark: SparkSession, tmp_path: Path, workload: Workload, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, workload: Workload
 ) -> None:
-    monkeypatch.setattr(Pacing, "share", lambda self, worker: Share(100 + 300 * worker))
     place = Place(tmp_path, workload)
+    place.wrap = with_shares(100, 300)
     place.arrive(range(FILES))
     events = place.run(workers=2, skew_buffer=100)
     place.check()

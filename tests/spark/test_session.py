@@ -7,7 +7,7 @@ import pytest
 
 import braid
 from braid.model.errors import BraidError
-from braid.runtime.session import SETTINGS, unpinned
+from braid.spark.session import SETTINGS, unpinned
 
 BRAID = [sys.executable, "-c", "from braid.cli import main; main()"]
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from braid.runtime.memory_tier import memory_root
-from braid.state.checkpoint import read_sealed
+from braid.record.checkpoint import read_sealed
+from braid.worker.memory_tier import memory_root
 from tests.spark.commands import Place
 
 if TYPE_CHECKING:

@@ -16,13 +16,13 @@ import pytest
 
 import braid
 from braid.model.errors import BraidError
-from braid.runtime.coordinator import Coordinator
-from braid.runtime.faults import unlogged_end
-from braid.runtime.memory_tier import memory_root
-from braid.state.checkpoint import Checkpoint, read_sealed
-from braid.state.commit import Commit
+from braid.record.checkpoint import read_sealed
+from braid.record.commit import Commit
+from braid.spark.faults import unlogged_end
+from braid.worker.memory_tier import memory_root
 from tests.oracle.answers import counted
 from tests.oracle.values import EPOCH, TIME
+from tests.spark.faulty import InPlace, with_cluster
 from tests.spark.folders import date, stream_of
 from tests.spark.kill_workloads import (
     FLAT,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from braid.events import Event
-    from braid.runtime.query import Stream
+    from braid.spark.sources import Stream
 
 pytestmark = pytest.mark.spark
 
@@ -457,20 +457,22 @@ def test_frames_are_joined_exactly_and_results_are_shown_at_once_through_stops(
     assert frames.published() == sum(frames.input.expected(workload).values(), Counter())
 
 
-def test_a_fault_between_rows_and_what_they_close_holds_nothing_up(
-    spark, tmp_path, monkeypatch
-):
+def test_a_fault_between_rows_and_what_they_close_holds_nothing_up(spark, tmp_path):
     frames = Frames(spark, tmp_path, GROUPS, files=2)
     frames.add(2)
-    close, calls = Coordinator.close_moments, []
+    calls = []
 
-    def fail_at_the_second(self: Coordinator, *given: Any, **options: Any) -> None:
-        calls.append(given)
-        if len(calls) == 2:
-            raise RuntimeError("a fault")
-        close(self, *given, **options)
+    def failing_at_the_second(cluster: Any) -> Any:
+        def prepare(rows: Any, *given: Any) -> Any:
+            if rows is None:
+                calls.append(given)
+                if len(calls) == 2:
+                    raise RuntimeError("a fault")
+            return cluster.prepare(rows, *given)
 
-    monkeypatch.setattr(Coordinator, "close_moments", fail_at_the_second)
+        return InPlace(cluster, prepare=prepare)
+
+    frames.query = with_cluster(frames.query, failing_at_the_second)
     run = frames.start(2)
     with pytest.raises(RuntimeError, match="a fault"):
         run.await_termination(PATIENCE_S)
@@ -644,24 +646,28 @@ def test_a_listener_that_raises_ends_the_run_and_holds_nothing(
 
 
 def test_a_run_is_over_only_when_its_checkpoint_is_free(
-    spark, tmp_path, a, b, monkeypatch, frames_or_folders
+    spark, tmp_path, a, b, frames_or_folders
 ):
     a.add((1, 0, 10))
     b.add((1, 1, 20))
     streams = {name: each.stream(frames_or_folders) for name, each in {"a": a, "b": b}.items()}
     query = braid.query(PAIRS, **streams, event_time="ts")
-    close, meanwhile = Checkpoint.close, []
+    meanwhile = []
 
-    def close_slowly(self: Checkpoint) -> None:
-        time.sleep(1)
-        meanwhile.append((run.is_active, run.exception, run.status["message"]))
-        close(self)
+    def closing_slowly(cluster: Any) -> Any:
+        def close() -> None:
+            time.sleep(1)
+            meanwhile.append((run.is_active, run.exception, run.status["message"]))
+            cluster.close()
+
+        return InPlace(cluster, close=close)
 
     def refuse(results: Any, batch: int) -> None:
         raise RuntimeError("the table is locked")
 
-    monkeypatch.setattr(Checkpoint, "close", close_slowly)
-    run = query.start(checkpoint=tmp_path / "c", sink=braid.sinks.callback(refuse), workers=1)
+    run = with_cluster(query, closing_slowly).start(
+        checkpoint=tmp_path / "c", sink=braid.sinks.callback(refuse), workers=1
+    )
     began = time.monotonic()
     while run.is_active:
         assert time.monotonic() < began + PATIENCE_S

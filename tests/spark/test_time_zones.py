@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from braid.runtime.query import ContinuousQuery
+    from braid.front.query import ContinuousQuery
 
 pytestmark = pytest.mark.spark
 

@@ -18,12 +18,12 @@ import typer
 from braid.cli.news import sentence_of
 from braid.cli.spark_start import start_spark, waiting
 from braid.cli.stopping import see_through
+from braid.engine.folder import files
 from braid.events import Event, Migrated, Relocated, Spilled, require_folder
+from braid.front import sinks
+from braid.front.query import query
 from braid.model.errors import BraidError
 from braid.model.paths import local_path
-from braid.runtime import sinks
-from braid.runtime.files import files
-from braid.runtime.query import query
 from braid.workload import BANKS, offers, offers_spec
 
 QUERY = """\

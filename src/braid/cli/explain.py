@@ -9,13 +9,13 @@ from braid import cql
 from braid.cli.plan_picture import draw_plan
 from braid.cli.run import EventTimeOption, check_streams, event_times_of, query_text, streams_of
 from braid.cql.event_time import time_names
+from braid.engine.folder import arrow_schema
+from braid.front.query import used_streams
 from braid.model.paths import local_path
 from braid.plan.explain import explain as explain_rounds
 from braid.plan.lay_rounds import lay_rounds
 from braid.plan.shape import read_shape, shape_text
-from braid.runtime.event_time import INSTANT, source_times
-from braid.runtime.files import arrow_schema
-from braid.runtime.query import used_streams
+from braid.spark.event_time import INSTANT, source_times
 
 
 def explain(

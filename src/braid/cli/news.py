@@ -10,11 +10,11 @@ from braid.events import (
     ClockPutBack,
     Displaced,
     FileAwaited,
-    Held,
     Migrated,
     Refused,
     Relocated,
     Replanned,
+    RowsHeld,
     Spilled,
 )
 
@@ -46,7 +46,7 @@ def sentence_of(event: Event) -> str | None:
             what = f"{event.groups:,} groups ({bytes_text(event.bytes)}) {_TOLD_STEPS[step]}"
             who = f"from worker {event.sender} to worker {event.receiver}"
             return f"{what} {who}{why(event.reason)}"
-        case Held(worker=worker, waiting_rows=waiting, reason=reason):
+        case RowsHeld(worker=worker, waiting_rows=waiting, reason=reason):
             return f"{waiting:,} rows wait for worker {worker}{why(reason)}"
         case Replanned(old=old, new=None, reason=reason, workers=workers):
             return f"the plan{_whose(workers)} stays {old}{why(reason)}"

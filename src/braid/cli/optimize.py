@@ -103,7 +103,7 @@ def _costs(model: str, calibrate: bool, several_keys: bool) -> CostModel:
         raise BraidError(f"unknown cost model {model!r}", hint=f"known: {', '.join(MODELS)}")
     if not calibrate:
         return MODELS[model]()
-    from braid.runtime.calibrate import measure_costs  # compiles, which takes a second
+    from braid.spark.calibrate import measure_costs  # compiles, which takes a second
 
     costs = measure_costs(several_keys=several_keys and model == "index")
     if model == "index":

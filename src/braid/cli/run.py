@@ -11,15 +11,16 @@ import typer
 from braid import cql
 from braid.cli.spark_start import spark_config, start_spark
 from braid.cli.stopping import see_through
+from braid.control.replanning import TRIGGERS, names_trigger
+from braid.engine.folder import FileStream, files
 from braid.events import require_folder
+from braid.front import sinks
+from braid.front.query import ask
 from braid.model.checks import require_known
 from braid.model.errors import BraidError
 from braid.model.paths import local_path
-from braid.runtime import sinks
-from braid.runtime.bad_rows import FOLDER as BAD_ROWS
-from braid.runtime.files import FileStream, files, known_columns
-from braid.runtime.query import ask
-from braid.runtime.replanning import TRIGGERS, names_trigger
+from braid.spark.bad_rows import FOLDER as BAD_ROWS
+from braid.spark.files import known_columns
 
 _LOOK_EVERY_S = 0.5
 

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from braid.cli.stopping import signals_held
 from braid.model.errors import BraidError
-from braid.runtime.session import session
+from braid.spark.session import session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

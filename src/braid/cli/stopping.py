@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn
 
-    from braid.runtime.run import Run
+    from braid.front.run import Run
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

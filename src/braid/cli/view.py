@@ -22,7 +22,7 @@ from braid.events import BatchDone, CleanedUp, Event, GapFound, Recovered
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from braid.runtime.run import Run
+    from braid.front.run import Run
 
 _BAR_WIDTH = 24
 _LATEST = 4  # sentences that stay on the screen

@@ -114,14 +114,14 @@ class Sorter:
         if not isinstance(each, Term) or each.shape != "_ = _":
             return None
         scope = self.lowering.scope
-        homes = [self.lowering.streams(side) for side in each.operands]
-        if [len(home) for home in homes] != [1, 1]:
+        join_spaces = [self.lowering.streams(side) for side in each.operands]
+        if [len(home) for home in join_spaces] != [1, 1]:
             return None
         for side in each.operands:
             check_variables(side, scope)
         left, right = (
             snippet(scope, side, min(home))
-            for side, home in zip(each.operands, homes, strict=True)
+            for side, home in zip(each.operands, join_spaces, strict=True)
         )
         return Equality(left, right, each.place)
 

@@ -98,7 +98,7 @@ class Derivations:
 
 
 @dataclass(slots=True)
-class Budget:
+class TermBudget:
     """How many parts the expressions of a query may still come to have.
 
     BETWEEN and its like say their operands twice, so that a short text may become a long one.
@@ -121,7 +121,7 @@ class Lowering:
 
     scope: Scope
     derivations: Derivations
-    budget: Budget = field(default_factory=Budget)
+    budget: TermBudget = field(default_factory=TermBudget)
     known: dict[Written, frozenset[int]] = field(default_factory=dict)
 
     def streams(self, written: Written) -> frozenset[int]:

@@ -123,7 +123,8 @@ class PairSelectivity:
 class BatchDone:
     """A batch was committed and its results published.
 
-    An `out_of_range_time` is one from June 4253 on, or as long before 1970.
+    An `out_of_range_time` is one from June 4253 on, or as long before 1970. To decide about it
+    took `decided_ms` after the batch before.
     """
 
     name: ClassVar = "batch"
@@ -143,6 +144,7 @@ class BatchDone:
     probes: tuple[ProbeCount, ...] = ()
     rates: tuple[StreamRate, ...] = ()
     selectivities: tuple[PairSelectivity, ...] = ()
+    decided_ms: int = 0
 
     @property
     def dropped_rows(self) -> int:
@@ -298,7 +300,7 @@ class Migrated:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class RowsHeld:
     """A worker had more rows than its share of a batch, and `rows` of them wait; or none now.
 
     `numbers` are how many it could have joined in the time that batches usually take.
@@ -360,7 +362,7 @@ Event = (
     | Relocated
     | Migrated
     | Replanned
-    | Held
+    | RowsHeld
     | Refused
     | Finished
 )

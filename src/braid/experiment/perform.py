@@ -7,18 +7,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from braid.engine.folder import files
 from braid.experiment.outcome import Outcome
 from braid.experiment.turns import run_in_turns
+from braid.front import sinks
+from braid.front.query import query
 from braid.model.errors import BraidError
-from braid.runtime import sinks
-from braid.runtime.files import files
-from braid.runtime.query import query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from braid.experiment.setup import Experiment, Input, Trial
-    from braid.runtime.run import Run
+    from braid.front.run import Run
 
 
 def perform(

@@ -15,13 +15,13 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from braid.events import BatchDone
-from braid.runtime.session import collect_garbage
+from braid.spark.session import collect_garbage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from braid.events import Event
-    from braid.runtime.run import Run
+    from braid.front.run import Run
 
 _LOOK_S = 0.05  # how often to look whether a run has ended in its turn
 _ROUNDS, _REST_S = 2, 0.5  # after so many turns of all they rest: Spark tidies up after Java

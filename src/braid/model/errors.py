@@ -74,3 +74,18 @@ class DamagedFile(CheckpointError):
 
 class StorageFull(BraidError):
     """A disk or memory tier without room for what must be written."""
+
+
+def error_of(fault: BaseException) -> Exception:
+    """What ended a run, as an error: Python ends threads without a word at a `SystemExit`.
+
+    >>> print(error_of(SystemExit(3)))
+    the run was ended by SystemExit(3)
+      hint: a callback or a listener has raised it; to end a run, call its stop() elsewhere
+    """
+    if isinstance(fault, Exception):
+        return fault
+    return BraidError(
+        f"the run was ended by {fault!r}",
+        hint="a callback or a listener has raised it; to end a run, call its stop() elsewhere",
+    )

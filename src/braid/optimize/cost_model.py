@@ -1,7 +1,7 @@
 """What the operations of a join cost; how often a plan does them is in `estimate`.
 
 Costs are in the unit that their constants are in. By default every operation counts 1, and a
-plan's CPU is operations per unit of time. `braid.runtime.calibrate` measures the constants in
+plan's CPU is operations per unit of time. `braid.engine.calibrate` measures the constants in
 seconds: CPU is then the number of cores that a plan keeps busy.
 
 Both models are linear in the rows that probe and in those that are found. So under either one,

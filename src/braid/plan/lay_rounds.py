@@ -24,6 +24,7 @@ from braid.model.query import time_column
 from braid.plan.rounds import (
     FIRST,
     Port,
+    ProbeStep,
     Relation,
     Round,
     Rounds,
@@ -31,7 +32,6 @@ from braid.plan.rounds import (
     Shape,
     Space,
     State,
-    Step,
 )
 from braid.plan.tree import Join, Tree, connects, joins, leaves
 
@@ -67,7 +67,7 @@ class _Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class _Probe:
+class _PlannedProbe:
     """A step before its ports are known: a child, the keys that arrange it, all shared ones."""
 
     child: int
@@ -75,7 +75,7 @@ class _Probe:
     shared: tuple[int, ...]
 
 
-_Cascade = tuple[tuple[_Probe, ...], ...]
+_Cascade = tuple[tuple[_PlannedProbe, ...], ...]
 """The probes of one child's rows, parted where the key changes."""
 
 _Arrangement = tuple[int, tuple[int, ...]]
@@ -154,7 +154,7 @@ class _Planner:
         everywhere: tuple[int, ...],
         arranged: set[_Arrangement],
     ) -> _Cascade:
-        hops: list[list[_Probe]] = []
+        hops: list[list[_PlannedProbe]] = []
         known, left = [origin], [c for c in range(len(join.children)) if c != origin]
         while left:
             here = hops[-1][-1].keys if hops else None
@@ -163,7 +163,7 @@ class _Planner:
             for child in left if given is None else [self._next(join, given, known)]:
                 shared = self._shared_with(nodes, join.children[child])
                 keys = everywhere or _choose(shared, here, child, arranged)
-                probes.append(_Probe(child, keys, shared))
+                probes.append(_PlannedProbe(child, keys, shared))
             # The first that needs no shuffle; else the first that shares a key.
             probe = min(probes, key=lambda p: (p.keys != here, not p.shared))
             if hops and probe.keys == here:
@@ -413,7 +413,7 @@ class _Planner:
                 node = join.children[probe.child]
                 step = self._step(known, node, probe, states[arrangement])
                 news, meets = fresh.get((at, arrangement)), probe.child < origin
-                steps.append(replace(step, news=news, meets_news=meets))
+                steps.append(replace(step, news=news, sees_new_rows=meets))
                 known.append(node)
             into: int | None = None
             to: tuple[int, ...]
@@ -445,7 +445,9 @@ class _Planner:
             self.onward[at, target, port] = first
         return self.onward[at, target, port]
 
-    def _step(self, known: Sequence[Tree], node: Tree, probe: _Probe, state: int) -> Step:
+    def _step(
+        self, known: Sequence[Tree], node: Tree, probe: _PlannedProbe, state: int
+    ) -> ProbeStep:
         before = {stream for other in known for stream in leaves(other)}
         inside = set(leaves(node))
         after = before | inside
@@ -456,10 +458,10 @@ class _Planner:
         def pairs(keys: Iterator[int]) -> tuple[tuple[Column, Column], ...]:
             return tuple((self._one_of(known, key), self._one_of([node], key)) for key in keys)
 
-        return Step(
+        return ProbeStep(
             state=state,
             news=None,
-            meets_news=False,
+            sees_new_rows=False,
             key=pairs(iter(probe.keys)),
             equal=pairs(key for key in probe.shared if key not in probe.keys),
             conditions=tuple(

@@ -87,7 +87,7 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProbeStep:
     """A probe of one state, by all that has been joined so far.
 
     The known and the found column of each pair must be equal. `key` pairs are those that the
@@ -96,7 +96,7 @@ class Step:
 
     state: int
     news: int | None  # the port by which this batch's rows of the state come, if they do
-    meets_news: bool
+    sees_new_rows: bool
     key: tuple[tuple[Column, Column], ...]
     equal: tuple[tuple[Column, Column], ...]
     conditions: tuple[Expression, ...]
@@ -113,7 +113,7 @@ class Segment:
     join: int
     origin: int
     port: int
-    steps: tuple[Step, ...]
+    steps: tuple[ProbeStep, ...]
     to: tuple[int, ...] = ()
     into: int | None = None
 
@@ -168,7 +168,7 @@ class Rounds:
         return tuple(sum(counts[: place + 1]) - 1 for place in range(len(counts)))
 
     @property
-    def homes(self) -> tuple[int, ...]:
+    def join_spaces(self) -> tuple[int, ...]:
         """The spaces that joins meet in; a single one, where all is joined under one key."""
         spaces = (state.space for n, state in enumerate(self.states) if n != self.grouped)
         return tuple(dict.fromkeys(spaces))
@@ -177,7 +177,7 @@ class Rounds:
         """The tree that a join is of."""
         return next(place for place, root in enumerate(self.roots) if join <= root)
 
-    def made_into(self, join: int) -> int | None:
+    def output_state(self, join: int) -> int | None:
         """The state of the same cluster that keeps what a join makes, if there is one."""
         for a_round in self.rounds:
             for segment in a_round.segments:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from braid.state.compiled import compiled
 
 if TYPE_CHECKING:
-    from braid.state.runs import Hashes
+    from braid.state.groups import Hashes
 
 Words = NDArray[np.uint64]
 

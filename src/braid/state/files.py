@@ -2,7 +2,7 @@
 
 Every file of a checkpoint, and every run, is written under a name of its own and never changed,
 so a reader may map it without fear. Names appear only by rename: a crash leaves at most a
-temporary file, which `braid.state.checkpoint` sweeps.
+temporary file, which `braid.record.checkpoint` sweeps.
 """
 
 from __future__ import annotations

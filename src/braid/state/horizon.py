@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from braid.state.runs import Run
+    from braid.state.runs import SortedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +33,17 @@ class Horizon:
     time_us: int | None = None
     low_us: int | None = None
 
-    def of(self, run: Run) -> Horizon:
+    def of(self, run: SortedRun) -> Horizon:
         """The horizon of one run: a joined one of older records is purged by time alone."""
         return self if run.until_us else replace(self, low_us=None)
 
-    def is_behind(self, run: Run) -> bool:
+    def is_behind(self, run: SortedRun) -> bool:
         """Whether all rows of a run are known to be dead."""
         if self.time_us is not None and run.newest_us < self.time_us:
             return True
         return self.low_us is not None and bool(run.until_us) and run.until_us[-1] < self.low_us
 
-    def may_be_past(self, run: Run, rows: pa.RecordBatch) -> bool:
+    def may_be_past(self, run: SortedRun, rows: pa.RecordBatch) -> bool:
         """Whether some row of a run, whose rows these are, may be dead."""
         if self.time_us is not None and run.oldest_us < self.time_us:
             return True
@@ -62,17 +62,17 @@ class Horizon:
             mask = in_time if mask is None else mask & in_time
         return None if mask is None or mask.all() else mask
 
-    def dead_rows(self, run: Run) -> int:
+    def dead_rows(self, run: SortedRun) -> int:
         """About how many rows of a run are dead."""
         return max(self._dead_by_time(run), self._dead_by_deadline(run))
 
-    def _dead_by_time(self, run: Run) -> int:
+    def _dead_by_time(self, run: SortedRun) -> int:
         """An estimate, as if the run's rows were spread evenly over its time."""
         if self.time_us is None or self.time_us <= run.oldest_us:
             return 0
         return run.rows * (self.time_us - run.oldest_us) // max(1, run.span_us)
 
-    def _dead_by_deadline(self, run: Run) -> int:
+    def _dead_by_deadline(self, run: SortedRun) -> int:
         """An estimate, as if deadlines were spread evenly between two that are known."""
         known = run.until_us
         if self.low_us is None or not known:

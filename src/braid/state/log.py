@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from braid.state.files import write_whole
-from braid.state.runs import Run, Section
+from braid.state.runs import Section, SortedRun
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ class LogFile:
     _chunks: list[bytes | memoryview] = field(default_factory=list)
     _length: int = 0
 
-    def add(self, run: Run, data: pa.Buffer) -> Section:
+    def add(self, run: SortedRun, data: pa.Buffer) -> Section:
         """Append a run's bytes; the section may be committed once `write` has returned."""
         padding = -self._length % _ALIGNMENT
         offset = self._length + padding

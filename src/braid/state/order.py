@@ -14,10 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from braid.state.compiled import compiled
-from braid.state.runs import Hashes, Times, hashes_of, times_of
+from braid.state.runs import Times, hashes_of, times_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from braid.state.groups import Hashes
 
 _PATIENCE = 8  # moves per row of a bucket before insertion sort yields to merge sort
 

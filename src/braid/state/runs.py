@@ -8,13 +8,13 @@ stored columns follow. Where run files live is `braid.state.store`'s business.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from braid.state.groups import Hashes, group_counts, ranges_of
 from braid.state.trust import checked_name, checked_size
 
 if TYPE_CHECKING:
@@ -32,10 +32,6 @@ DEADLINE_PARTS = 8
 _DEADLINE_SAMPLE = 4096  # rows, at least, if there are as many
 _STREAM_END = 64  # bytes, and more than it takes
 
-Ranges = tuple[tuple[int, int], ...]
-"""Half-open ranges of groups."""
-
-Hashes = NDArray[np.uint64]
 Times = NDArray[np.int64]
 
 
@@ -85,7 +81,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SortedRun:
     """An immutable sorted batch of one stream's rows, and what to make it from if it is lost.
 
     Invariant: the live rows of the run are the live rows of its sections that belong to the
@@ -122,7 +118,7 @@ class Run:
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Run:
+    def from_json(cls, data: dict[str, Any]) -> SortedRun:
         """The inverse of `to_json`."""
         checked_name(data["file"])
         for size in ("length", "rows", "filter_at"):
@@ -137,7 +133,7 @@ class Run:
         return self.newest_us - self.oldest_us
 
 
-Ladder = tuple[Run, ...]
+Ladder = tuple[SortedRun, ...]
 """The runs of one stream on one worker, oldest first."""
 
 
@@ -181,53 +177,6 @@ def known_deadlines(rows: pa.RecordBatch) -> tuple[int, ...]:
     return (int(deadlines.min()), *between, int(deadlines.max()))
 
 
-def group_of(hashes: Hashes, groups: int) -> NDArray[np.int64]:
-    """The partition group of each key hash: equal ranges of the hash space, in order.
-
-    Groups grow with the hash, so rows sorted by hash are sorted by group, and a group is a
-    slice of a run. The split computes the same in Catalyst.
-    """
-    return ((hashes >> np.uint64(32)) * np.uint64(groups) >> np.uint64(32)).astype(np.int64)
-
-
-def group_bounds(group: int, groups: int) -> tuple[int, int]:
-    """The half-open range of key hashes that make up one group."""
-    return -(-(group << 32) // groups) << 32, -(-((group + 1) << 32) // groups) << 32
-
-
-def ranges_of(groups: NDArray[np.bool_]) -> Ranges:
-    """Half-open ranges of the groups that are marked.
-
-    >>> ranges_of(np.array([True, True, False, True]))
-    ((0, 2), (3, 4))
-    """
-    edges = np.flatnonzero(np.diff(groups, prepend=False, append=False)).tolist()
-    return tuple(zip(edges[::2], edges[1::2], strict=True))
-
-
-def ranges_with(groups: Sequence[int]) -> Ranges:
-    """Half-open ranges of some groups, given by their numbers.
-
-    >>> ranges_with([3, 0, 1])
-    ((0, 2), (3, 4))
-    """
-    marks = np.zeros(max(groups) + 1, bool)
-    marks[list(groups)] = True
-    return ranges_of(marks)
-
-
-def marked(ranges: Iterable[tuple[int, int]], groups: int) -> NDArray[np.bool_]:
-    """The inverse of `ranges_of`, of so many groups.
-
-    >>> marked([(0, 2), (3, 4)], 4)
-    array([ True,  True, False,  True])
-    """
-    marks = np.zeros(groups, bool)
-    for first, end in ranges:
-        marks[first:end] = True
-    return marks
-
-
 def of_groups(rows: pa.RecordBatch, groups: NDArray[np.bool_]) -> pa.RecordBatch:
     """Of sorted rows, those of the groups that are marked: a slice for each range of groups."""
     ends = np.cumsum(group_counts(hashes_of(rows), len(groups)))
@@ -240,18 +189,6 @@ def of_groups(rows: pa.RecordBatch, groups: NDArray[np.bool_]) -> pa.RecordBatch
     if len(slices) > 1:
         return pa.concat_batches(slices)
     return slices[0] if slices else rows.slice(0, 0)
-
-
-def group_counts(hashes: Hashes, groups: int) -> NDArray[np.int64]:
-    """How many of some sorted key hashes each group has."""
-    places = np.searchsorted(hashes, _group_starts(groups))
-    return np.diff(places, append=len(hashes))
-
-
-@cache
-def _group_starts(groups: int) -> Hashes:
-    """The smallest key hash of each group."""
-    return np.array([group_bounds(group, groups)[0] for group in range(groups)], np.uint64)
 
 
 def encode(rows: pa.RecordBatch) -> pa.Buffer:

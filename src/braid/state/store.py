@@ -2,7 +2,7 @@
 
 The store holds no state of record. A run file that is missing or damaged is made again from the
 log, so a worker may wake up on any machine; a damaged *log* is an error. Which runs exist is
-said by the commit record (`braid.state.checkpoint`), never by what lies in a folder.
+said by the commit record (`braid.record.checkpoint`), never by what lies in a folder.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import pyarrow as pa
 from braid.model.errors import DamagedFile, StorageFull
 from braid.state.bloom import filter_of
 from braid.state.files import PRIVATE, checksum, named_in_full, write_whole
+from braid.state.groups import group_of
 from braid.state.order import merge_rows
 from braid.state.runs import (
     Ladder,
-    Run,
     Section,
+    SortedRun,
     decode,
     encode,
-    group_of,
     hashes_of,
     known_deadlines,
     times_of,
@@ -70,7 +70,7 @@ class Ownership:
 class OpenRun(NamedTuple):
     """A run with its rows at hand, and the filter of a file on disk."""
 
-    run: Run
+    run: SortedRun
     rows: pa.RecordBatch
     filter: Words | None = None
 
@@ -96,10 +96,10 @@ class RunStore:
     displaced_runs: int = field(default=0, init=False)
 
     @staticmethod
-    def describe(name: str, rows: pa.RecordBatch, data: pa.Buffer) -> Run:
+    def describe(name: str, rows: pa.RecordBatch, data: pa.Buffer) -> SortedRun:
         """What a run of these sorted, non-empty rows will be; no file yet, and no backing."""
         times = times_of(rows)
-        return Run(
+        return SortedRun(
             file=name,
             tier="",
             length=data.size,
@@ -111,7 +111,7 @@ class RunStore:
             until_us=known_deadlines(rows),
         )
 
-    def write(self, run: Run, data: pa.Buffer, tier: str = MEMORY) -> Run:
+    def write(self, run: SortedRun, data: pa.Buffer, tier: str = MEMORY) -> SortedRun:
         """Write a described run's file where there is room, and say where that was.
 
         On disk it gets a filter, if it is there to stay.
@@ -136,7 +136,12 @@ class RunStore:
         _verified.add(str(self.tiers[found] / run.file))
         return replace(run, tier=found)
 
-    def remove(self, run: Run) -> None:
+    def install(self, run: SortedRun, data: pa.Buffer) -> SortedRun:
+        """Write a run whose encoded rows have arrived, where there is room for it."""
+        fresh = replace(self.describe(run.file, decode(data), data), backing=run.backing)
+        return self.write(fresh, data, MEMORY if self.has_room(data.size) else DISK)
+
+    def remove(self, run: SortedRun) -> None:
         """Remove a run's file; who has mapped it does not notice."""
         if run.tier in self.tiers:
             path = self.tiers[run.tier] / run.file
@@ -176,14 +181,14 @@ class RunStore:
     def _write_file(self, tier: str, name: str, chunks: Sequence[memoryview]) -> None:
         write_whole(self.tiers[tier] / name, *chunks, durable=False, mode=PRIVATE)
 
-    def open(self, run: Run, horizon: Horizon) -> OpenRun | None:
+    def open(self, run: SortedRun, horizon: Horizon) -> OpenRun | None:
         """Map a run, or make it again from the log; None if nothing of it is alive any more.
 
-        The answer's `Run` describes the file that is there now.
+        The answer's `SortedRun` describes the file that is there now.
         """
         return self.find(run) or self._rebuild(run, horizon.of(run))
 
-    def find(self, run: Run) -> OpenRun | None:
+    def find(self, run: SortedRun) -> OpenRun | None:
         """Map a run, if its file is there and undamaged."""
         data = self._read(run)
         if data is None:
@@ -193,12 +198,12 @@ class RunStore:
             words = np.frombuffer(data, np.uint64, offset=run.filter_at)
         return OpenRun(run, decode(data), words)
 
-    def read_rows(self, run: Run) -> pa.Buffer | None:
+    def read_rows(self, run: SortedRun) -> pa.Buffer | None:
         """A run's rows as they are encoded, if its file is there and undamaged."""
         data = self._read(run)
         return None if data is None else data.slice(0, run.filter_at or run.length)
 
-    def _read(self, run: Run) -> pa.Buffer | None:
+    def _read(self, run: SortedRun) -> pa.Buffer | None:
         """The bytes of a run's file, if it is there and undamaged."""
         path = str(self.tiers[run.tier] / run.file) if run.tier in self.tiers else ""
         try:
@@ -214,7 +219,7 @@ class RunStore:
             _verified.add(path)
         return data
 
-    def _rebuild(self, run: Run, horizon: Horizon) -> OpenRun | None:
+    def _rebuild(self, run: SortedRun, horizon: Horizon) -> OpenRun | None:
         parts = [
             self.ownership.within(section).keep(read_section(self.log, section), horizon)
             for section in run.backing

@@ -16,7 +16,7 @@ from braid.model.errors import StorageFull
 from braid.state.horizon import alive
 from braid.state.ladder import SEAL_SECTIONS, merge_from, most_dead, without_expired
 from braid.state.order import merge_rows
-from braid.state.runs import Ladder, Run, Section, encode, of_groups
+from braid.state.runs import Ladder, Section, SortedRun, encode, of_groups
 from braid.state.store import DISK, OpenRun
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Upkeep:
         merged = self.keep(living, backing, pairs[0].run.tier, tidy)
         return [] if merged is None else [merged]
 
-    def _describe(self, rows: pa.RecordBatch, data: pa.Buffer) -> Run:
+    def _describe(self, rows: pa.RecordBatch, data: pa.Buffer) -> SortedRun:
         self._made += 1
         return self.store.describe(f"{self.token}-{self._made}", rows, data)
 
@@ -174,7 +174,7 @@ class Upkeep:
 
     def parcel(
         self, ladder: Sequence[OpenRun], groups: NDArray[np.bool_], horizon: Horizon
-    ) -> tuple[list[OpenRun], Run | None]:
+    ) -> tuple[list[OpenRun], SortedRun | None]:
         """Take groups out of a state, to be sent away: what is left, and a run of what is not.
 
         It waits on disk; if that is full, the log must do.
@@ -203,7 +203,7 @@ class Upkeep:
 
     def _compose(
         self, parts: list[pa.RecordBatch], backing: Sequence[Section], tidy: Tidy | None
-    ) -> tuple[Run, pa.RecordBatch, pa.Buffer]:
+    ) -> tuple[SortedRun, pa.RecordBatch, pa.Buffer]:
         """A run of some rows, which has no file yet; so many sections become one."""
         rows = merge_rows(parts)
         rows = rows if tidy is None else tidy(rows)
@@ -214,7 +214,7 @@ class Upkeep:
         return replace(run, backing=tuple(backing)), rows, data
 
 
-def attach(ladder: Ladder, run: Run) -> Ladder:
+def attach(ladder: Ladder, run: SortedRun) -> Ladder:
     """A ladder with a run of groups that were detached elsewhere.
 
     It comes first in its tier: its rows are old, and must not hold up the merging of new ones.

@@ -5,7 +5,7 @@ any of them. Same spec, same slice, same rows: in any order, on any machine, aft
 `offers` dresses the same streams as the bank offers of paper 001's first query. The streams of
 the NEXMark benchmark have columns and links of their own: they are in `braid.workload.nexmark`.
 
-Nothing here knows Spark (the streaming source is `braid.runtime.generator_source`) or the
+Nothing here knows Spark (the streaming source is `braid.spark.generator_source`) or the
 engine's partition groups: a partition here is `k % partitions`.
 """
 

@@ -1,7 +1,7 @@
 """Any slice of a stream, as Arrow.
 
 A slice `lower_us:upper_us` holds the rows that *arrive* in it, counted from the workload's
-start, in order of arrival. Slices that touch give, one after the other, just the rows of the
+start, in order of arrival. FillPacer that touch give, one after the other, just the rows of the
 slice that spans them.
 """
 

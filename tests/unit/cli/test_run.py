@@ -6,7 +6,7 @@ import pytest
 
 from braid.cli import main
 from braid.cli.run import event_times_of
-from braid.runtime.files import files
+from braid.engine.folder import files
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from braid.cli import app, main
 from braid.cli.stopping import Stopped, see_through
 from braid.events import Journal, Recovered
-from braid.runtime.run import Run
+from braid.front.run import Run
 
 if TYPE_CHECKING:
     from braid.events import Event

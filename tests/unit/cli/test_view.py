@@ -11,14 +11,14 @@ from braid.events import (
     CleanedUp,
     Finished,
     GapFound,
-    Held,
     Journal,
     Recovered,
     Relocated,
+    RowsHeld,
     Spilled,
     WorkerShare,
 )
-from braid.runtime.run import Run
+from braid.front.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,7 +110,7 @@ def test_what_was_done_about_the_run_is_told_with_its_reason(
         Spilled(7, 0, 0, 3, 1000, "above its budget", {}),
         Spilled(7, 1, 0, 0, 0, "no space left in /mnt", {}),
         *steps,
-        Held(7, 1, 40, 60, "more than its share", {}),
+        RowsHeld(7, 1, 40, 60, "more than its share", {}),
         CleanedUp(8, 0, 0, 3, 77, 10),
     )
     assert told.splitlines() == [

@@ -2,14 +2,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from braid.experiment.partitioned_streams import PartitionedStreams
-from braid.state.runs import group_of
+from braid.plan.keys import hash_of_key
+from braid.state.groups import group_of
 from braid.workload import PartitionSpec, rows
-from tests.engine import spark_hash
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +27,7 @@ def test_every_partitions_keys_are_of_the_group_of_its_number(tmp_path: Path) ->
         )
         assert written.drop(["k"]) == drawn.drop(["k"])
         keys = written.column("k").to_pylist()
-        hashes = np.array([spark_hash(pa.int64(), key) for key in keys], np.uint64)
+        hashes = hash_of_key(pa.array(keys, pa.int64()))
         partition = drawn.column("k").to_numpy() % spec.partition_count
         assert (group_of(hashes, spec.partition_count) == partition).all()
         pairs = set(zip(drawn.column("k").to_pylist(), keys, strict=True))

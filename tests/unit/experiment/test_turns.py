@@ -9,7 +9,7 @@ import pytest
 
 from braid.events import Journal
 from braid.experiment.turns import run_in_turns
-from braid.runtime.run import Run
+from braid.front.run import Run
 from tests.unit.events.test_facts import BATCH
 
 

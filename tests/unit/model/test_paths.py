@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import braid
+from braid.front.sinks import ParquetSink
 from braid.model.errors import BraidError
 from braid.model.paths import local_path
-from braid.runtime.sinks import ParquetSink
 
 SEGMENTS = st.text(
     st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1

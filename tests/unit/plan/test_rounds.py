@@ -121,7 +121,7 @@ def test_a_result_is_made_by_its_latest_arrival_alone() -> None:
         }
         assert meetings
         for step in meetings.values():
-            assert step.news is not None or not step.meets_news
+            assert step.news is not None or not step.sees_new_rows
 
 
 @pytest.mark.parametrize("text", [CHAIN, CYCLE, STAR, ONE_KEY, MIXED])

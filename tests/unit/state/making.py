@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from braid.join.plan import JoinPlan, make_plan
 from braid.model.expression import Column
 from braid.model.query import Key, Output, Query, StreamRef
+from braid.plan.join_plan import JoinPlan, make_plan
 from braid.state.order import sort_rows
 from braid.state.runs import DEADLINE
 from braid.state.store import DISK, MEMORY, Ownership, RunStore

@@ -10,7 +10,7 @@ import braid
 from tests.unit.state.making import small_disk
 
 USE = (
-    "import numpy as np, braid.join.kernel, braid.join.keys, braid.join.gather;"
+    "import numpy as np, braid.worker.kernel, braid.plan.keys, braid.worker.gather;"
     "from braid.state.bloom import filter_of;"
     "print(len(filter_of(np.array([1, 2], np.uint64))) > 0)"
 )

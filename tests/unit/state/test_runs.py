@@ -9,21 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from braid.state.commit import Commit, Part, equal_shares, first_commit
-from braid.state.generation import Generation
-from braid.state.move import Waiting
-from braid.state.runs import (
-    Run,
-    Section,
-    decode,
-    encode,
-    group_bounds,
-    group_of,
-    hashes_of,
-    of_groups,
-    ranges_of,
-    times_of,
-)
+from braid.plan.placement import ByHash
+from braid.record.commit import Commit, ResultFile, first_commit
+from braid.record.generation import Generation
+from braid.record.move import Waiting
+from braid.state.groups import group_bounds, group_of, ranges_of
+from braid.state.runs import Section, SortedRun, decode, encode, hashes_of, of_groups, times_of
 from tests.unit.state.making import random_rows, run_rows
 
 counts = st.sampled_from([1, 2, 3, 7, 256, 1000, 65_536])
@@ -45,7 +36,7 @@ sections = st.builds(
 LAW = settings(deadline=None)  # the first call may compile
 times = st.integers(-(2**57), 2**57)
 runs = st.builds(
-    Run,
+    SortedRun,
     names,
     st.sampled_from(["memory", "disk", ""]),
     sizes,
@@ -56,7 +47,7 @@ runs = st.builds(
     st.lists(sections, max_size=3).map(tuple),
 )
 parts = st.builds(
-    Part, st.lists(names, min_size=1, max_size=3).map("/".join), sizes, sizes, st.text()
+    ResultFile, st.lists(names, min_size=1, max_size=3).map("/".join), sizes, sizes, st.text()
 )
 generations = st.builds(
     Generation,
@@ -103,8 +94,8 @@ def test_a_section_survives_json(section: Section) -> None:
 
 @LAW
 @given(runs)
-def test_a_run_survives_json(run: Run) -> None:
-    assert Run.from_json(through_json(run.to_json())) == run
+def test_a_run_survives_json(run: SortedRun) -> None:
+    assert SortedRun.from_json(through_json(run.to_json())) == run
 
 
 @LAW
@@ -181,7 +172,7 @@ def test_what_a_section_lacks_does_not_count_whoever_owns_it() -> None:
 def test_equal_shares_are_contiguous_and_differ_by_one_group_at_most(
     workers: int, groups: int
 ) -> None:
-    shares = equal_shares(groups, workers)
+    shares = ByHash.equal_shares(groups, workers).owners
     assert list(shares) == sorted(shares)
     sizes = [shares.count(worker) for worker in range(workers)]
     assert sum(sizes) == groups

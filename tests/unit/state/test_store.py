@@ -10,9 +10,10 @@ import pytest
 
 from braid.model.errors import DamagedFile, StorageFull
 from braid.state import store as store_module
+from braid.state.groups import group_of
 from braid.state.horizon import NO_HORIZON, Horizon
 from braid.state.log import LogFile
-from braid.state.runs import Run, encode, group_of, hashes_of, times_of
+from braid.state.runs import SortedRun, encode, hashes_of, times_of
 from braid.state.store import DISK, MEMORY, OpenRun, Ownership, RunStore
 from tests.unit.state.making import (
     flip_bit,
@@ -40,7 +41,7 @@ def _another_process() -> Iterator[None]:
 
 def stored_run(
     store: RunStore, count: int = 500, name: str = "r"
-) -> tuple[Run, pa.RecordBatch]:
+) -> tuple[SortedRun, pa.RecordBatch]:
     """A run in the memory tier, with a log section behind it."""
     rows = random_rows(np.random.default_rng(count), count, 0, 1000)
     data = encode(rows)
@@ -224,6 +225,6 @@ def test_a_run_knows_how_its_deadlines_are_spread(tmp_path: Path) -> None:
 def test_a_run_in_an_older_record_has_no_deadlines(tmp_path: Path) -> None:
     run, _ = stored_run(store_in(tmp_path))
     older = {name: value for name, value in run.to_json().items() if name != "until_us"}
-    assert Run.from_json(older) == run
+    assert SortedRun.from_json(older) == run
     joined = replace(run, until_us=(1, 2, 3))
-    assert Run.from_json(json.loads(json.dumps(joined.to_json()))) == joined
+    assert SortedRun.from_json(json.loads(json.dumps(joined.to_json()))) == joined

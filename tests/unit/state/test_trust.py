@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.model.errors import CheckpointError
-from braid.state.checkpoint import Checkpoint, Identity, read_sealed, write_sealed
-from braid.state.commit import Commit, Part, first_commit
-from braid.state.generation import Generation
-from braid.state.move import Move, Waiting
-from braid.state.names import NameList
-from braid.state.runs import Run, Section
+from braid.record.checkpoint import Checkpoint, Identity, read_sealed, write_sealed
+from braid.record.commit import Commit, ResultFile, first_commit
+from braid.record.generation import Generation
+from braid.record.move import Move, Waiting
+from braid.record.names import NameList
+from braid.state.runs import Section, SortedRun
 from tests.unit.state.making import quick_folder
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ IDENTITY = Identity("SELECT 1", "a: v int64", 16)
 FIRST = first_commit(2, 1, 2, 1, 16, 2)
 
 
-def run(name: str) -> Run:
+def run(name: str) -> SortedRun:
     section = Section(f"{name} log", 0, 4, "abc", 1, ((0, 1),))
-    return Run(f"{name} file", "disk", 4, "abc", 1, 0, 1, (section,))
+    return SortedRun(f"{name} file", "disk", 4, "abc", 1, 0, 1, (section,))
 
 
 FULL = replace(
@@ -39,11 +39,11 @@ FULL = replace(
     batch=3,
     ladders=(((run("ladder"),), ()), ((), ())),
     generations=((Generation(0, 1, ((0, 4),), None, {0: run("generation")}),), ()),
-    moves=(Move(0, ((0, 1),), 0, 1, None, {0: run("move")}),),
+    moves=(Move(0, 1, 0, (0,), runs={0: run("move")}),),
     waiting=((Waiting(0, 0, 0, Section("waiting log", 0, 4, "abc", 1), None),), ()),
     staged="/out/.staging/3-0123abcd",
-    parts=(Part("part file", 1, 4, "abc"),),
-    late_parts=(Part("stream=a/late file", 1, 4, "abc"),),
+    parts=(ResultFile("part file", 1, 4, "abc"),),
+    late_parts=(ResultFile("stream=a/late file", 1, 4, "abc"),),
     position={"length": 3, "checksum": "abc"},
 )
 HOSTILE: list[Any] = [

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from braid.state.groups import group_of
 from braid.state.horizon import NO_HORIZON, Horizon
 from braid.state.ladder import SEAL_SECTIONS
 from braid.state.log import LogFile
-from braid.state.runs import group_of
 from braid.state.store import MEMORY, Ownership, RunStore
 from braid.state.upkeep import Upkeep, attach, open_ladder, relinquished
 from tests.unit.state.making import random_rows, run_rows, store_in
@@ -16,7 +16,7 @@ from tests.unit.state.making import random_rows, run_rows, store_in
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from braid.state.runs import Ladder, Run
+    from braid.state.runs import Ladder, SortedRun
 
 GROUPS = 16
 
@@ -159,7 +159,7 @@ def test_a_group_goes_and_comes_back_without_a_row_more_or_less(
 
 def detached(
     store: RunStore, ladder: Ladder, group: int, token: str = "move"
-) -> tuple[Ladder, Run | None]:
+) -> tuple[Ladder, SortedRun | None]:
     """What is left of a ladder, and the run of a group that was taken out of it."""
     upkeep, opened = upkeep_of(store, token), open_ladder(store, ladder, NO_HORIZON)
     left, taken = upkeep.detach(opened, np.arange(GROUPS) == group, NO_HORIZON, MEMORY)

@@ -8,11 +8,11 @@
     advisor                               all of it in a row
     accord                                several advisors, who agree on few plans
 
-As with the strategies of `braid.adapt`, every policy is a frozen object that gives the one to
+As with the strategies of `braid.control`, every policy is a frozen object that gives the one to
 ask next time. There is no clock: the time is a number in the situation.
 """
 
-from braid.optimize.timing.accord import Voice, in_accord
+from braid.optimize.timing.accord import UnitView, agree_on_plans
 from braid.optimize.timing.advisor import OPTIMIZERS, Advice, Advisor
 from braid.optimize.timing.contract import Decision, Trigger
 from braid.optimize.timing.data_driven import DataDriven
@@ -54,6 +54,6 @@ __all__ = [
     "RefinedMemoryDriven",
     "Situation",
     "Trigger",
-    "Voice",
-    "in_accord",
+    "UnitView",
+    "agree_on_plans",
 ]

@@ -24,7 +24,7 @@ _ALONG = Decision(True, "others change their plans")
 
 
 @dataclass(frozen=True)
-class Voice:
+class UnitView:
     """One who decides: its advisor, its situation, and the plan that it has now."""
 
     advisor: Advisor
@@ -38,8 +38,8 @@ class Voice:
         return self.tree, self.orders
 
 
-def in_accord(
-    voices: Sequence[Voice], most_plans: float = math.inf
+def agree_on_plans(
+    voices: Sequence[UnitView], most_plans: float = math.inf
 ) -> dict[int, tuple[Advisor, Advice]]:
     """By voice, the advisor to ask next time, and what to do; in the order of their turns.
 
@@ -74,7 +74,7 @@ def _plan_of(advice: Advice) -> tuple[str, str] | None:
 
 
 def _without_own(
-    voice: Voice, answer: tuple[Advisor, Advice], others: Sequence[tuple[str, str]]
+    voice: UnitView, answer: tuple[Advisor, Advice], others: Sequence[tuple[str, str]]
 ) -> tuple[Advisor, Advice]:
     """What to do if there is no room for one more plan: take one of the others', or nothing."""
     advisor, advice = answer
@@ -85,7 +85,7 @@ def _without_own(
 
 
 def _considered(
-    voice: Voice, answer: tuple[Advisor, Advice], others: Sequence[tuple[str, str]]
+    voice: UnitView, answer: tuple[Advisor, Advice], others: Sequence[tuple[str, str]]
 ) -> tuple[Advisor, Advice]:
     """What to do in sight of others' plans; if nothing, it is as if nobody had asked."""
     advisor, advice = answer

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from braid.model.checks import require_within
 from braid.optimize.timing.contract import Decision
-from braid.optimize.timing.trend import Trend
+from braid.optimize.timing.trend import FigureTrend
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,7 @@ class MemoryDriven:
     growth: float = 0.5
     interval_ms: float = 60_000
     optimized_ms: float | None = field(default=None, metadata={"memory": True})
-    trends: Mapping[str, Trend] = field(default_factory=dict, metadata={"memory": True})
+    trends: Mapping[str, FigureTrend] = field(default_factory=dict, metadata={"memory": True})
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
@@ -47,7 +47,7 @@ class MemoryDriven:
     def decide(self, situation: Situation, /) -> tuple[Self, Decision]:
         """Optimize if memory is nearly full, or else if a figure that is watched rises."""
         trends = {
-            name: self.trends.get(name, Trend(self.period_ms)).after(
+            name: self.trends.get(name, FigureTrend(self.period_ms)).after(
                 situation.elapsed_ms, measure
             )
             for name, measure in self.watched(situation.load).items()

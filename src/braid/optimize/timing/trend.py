@@ -24,13 +24,13 @@ class Rise:
 
 
 @dataclass(frozen=True, slots=True)
-class Trend:
+class FigureTrend:
     """What a figure was during the last `period_ms`, oldest first."""
 
     period_ms: float
     samples: tuple[tuple[float, float], ...] = ()
 
-    def after(self, elapsed_ms: float, measure: Measure) -> Trend:
+    def after(self, elapsed_ms: float, measure: Measure) -> FigureTrend:
         """The trend with one more number; unknown ones say nothing."""
         if measure.value is None:
             return self
@@ -38,7 +38,7 @@ class Trend:
         first = elapsed_ms - self.period_ms
         recent = [at for at, _ in self.samples if at <= first]
         kept = tuple(s for s in self.samples if not recent or s[0] >= recent[-1])
-        return Trend(self.period_ms, (*kept, (elapsed_ms, measure.value)))
+        return FigureTrend(self.period_ms, (*kept, (elapsed_ms, measure.value)))
 
     def rise(self, growth: float) -> Rise | None:
         """How a figure rose during a whole period, if it did by `growth` of itself."""

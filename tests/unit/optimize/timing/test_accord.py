@@ -14,8 +14,8 @@ from braid.optimize.timing import (
     Hysteresis,
     Measure,
     Situation,
-    Voice,
-    in_accord,
+    UnitView,
+    agree_on_plans,
 )
 
 AB_FIRST, BC_FIRST, AC_FIRST = "((a b) c)", "(a (b c))", "((a c) b)"
@@ -33,22 +33,22 @@ def statistics(ab: float, bc: float, rate: float = 20.0) -> DataStatistics:
 
 def voice(
     known: DataStatistics, tree: str, trigger: DataDriven = FIRES, rest_ms: float = 0.0
-) -> Voice:
+) -> UnitView:
     advisor = Advisor(
         trigger=trigger,
         window=15.0,
         optimizer="bjtree-init",
         hysteresis=Hysteresis(rest_ms=rest_ms),
     )
-    return Voice(advisor, Situation(1.0, known), tree)
+    return UnitView(advisor, Situation(1.0, known), tree)
 
 
-def advices(*voices: Voice) -> list[Advice]:
-    answers = in_accord(voices)
+def advices(*voices: UnitView) -> list[Advice]:
+    answers = agree_on_plans(voices)
     return [answers[number][1] for number in range(len(voices))]
 
 
-def trees(*voices: Voice) -> list[str | None]:
+def trees(*voices: UnitView) -> list[str | None]:
     return [None if each.plan is None else each.plan.tree for each in advices(*voices)]
 
 
@@ -59,8 +59,8 @@ def test_one_alone_gets_what_its_advisor_says() -> None:
     one = voice(BC, AB_FIRST)
     answer = one.advisor.advise(one.situation, one.tree)
     assert answer[1].plan is not None
-    assert in_accord([one]) == {0: answer}
-    assert in_accord([]) == {}
+    assert agree_on_plans([one]) == {0: answer}
+    assert agree_on_plans([]) == {}
 
 
 def test_each_gets_the_plan_that_is_best_for_itself() -> None:
@@ -91,7 +91,7 @@ def test_plans_that_are_about_as_good_become_one_that_of_the_busiest(turn: int) 
     voices = [voice(busy, AC_FIRST), voice(idle, AC_FIRST)][::turn]
     assert [trees(each) for each in voices] == [[AB_FIRST], [BC_FIRST]][::turn], "alone"
     assert trees(*voices) == [AB_FIRST, AB_FIRST]
-    assert list(in_accord(voices)) == [0, 1][::turn]
+    assert list(agree_on_plans(voices)) == [0, 1][::turn]
 
 
 def test_a_plan_that_others_have_will_do() -> None:
@@ -102,10 +102,10 @@ def test_a_plan_that_others_have_will_do() -> None:
 
 def test_each_rests_after_its_own_changes_and_not_after_those_of_others() -> None:
     voices = [voice(BC, AB_FIRST, rest_ms=100), voice(AB, AB_FIRST, rest_ms=100)]
-    answers = in_accord(voices)
+    answers = agree_on_plans(voices)
     assert answers[0][1].plan is not None
     later = [
-        Voice(answers[number][0], Situation(50.0, known), tree)
+        UnitView(answers[number][0], Situation(50.0, known), tree)
         for number, (known, tree) in enumerate([(AB, BC_FIRST), (BC, AB_FIRST)])
     ]
     first, second = advices(*later)
@@ -116,7 +116,7 @@ def test_each_rests_after_its_own_changes_and_not_after_those_of_others() -> Non
 
 def test_going_along_counts_as_a_change() -> None:
     voices = [voice(BC, AB_FIRST, rest_ms=100), voice(BC, AB_FIRST, SLEEPS, rest_ms=100)]
-    advisor = in_accord(voices)[1][0]
+    advisor = agree_on_plans(voices)[1][0]
     assert advisor.hysteresis.changed_ms == 1.0
     awake = replace(advisor, trigger=FIRES)
     advice = awake.advise(Situation(50.0, AB), BC_FIRST)[1]
@@ -128,12 +128,12 @@ def test_where_there_is_no_room_for_one_more_plan_those_of_others_must_do() -> N
     nearly = statistics(0.02, 0.05)
     voices = [voice(AB, BC_FIRST), voice(nearly, AC_FIRST), voice(BC, AB_FIRST, SLEEPS)]
     assert trees(voice(nearly, AC_FIRST)) == [AB_FIRST]
-    three = in_accord(voices, most_plans=3)
+    three = agree_on_plans(voices, most_plans=3)
     assert three[1][1].plan is not None
     assert three[1][1].plan.tree == AB_FIRST, "it is there"
     alone = [voice(AB, BC_FIRST), voice(BC, BC_FIRST, SLEEPS)]
     assert trees(*alone)[0] == AB_FIRST
-    advisor, advice = in_accord(alone, most_plans=1)[0]
+    advisor, advice = agree_on_plans(alone, most_plans=1)[0]
     assert advice.plan is None
     assert advice.decision.reason.count("no room for one more plan") == 1
     assert advisor.hysteresis.changed_ms is alone[0].advisor.hysteresis.changed_ms
