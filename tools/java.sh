@@ -9,7 +9,7 @@ found() {
     "$python" - <<'END'
 import sys
 from braid.model.errors import BraidError
-from braid.runtime.java import find_java
+from braid.spark.java import find_java
 try:
     java = find_java()
 except BraidError as error:
