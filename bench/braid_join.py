@@ -25,6 +25,7 @@ from braid.spark.pinning import drop_anchor
 from braid.spark.session import quiet
 from braid.spark.sources import SparkSources
 from braid.spark.split import Splits, slot_expression
+from braid.spark.supply import union_of
 from braid.spark.union import united
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _pass_through(query: ContinuousQuery) -> Progress:
     anchor = drop_anchor(spark, WORKERS)
     quiet(spark, WORKERS)
     slot = slot_expression(plan, 0, [ByHash.equal_shares(GROUPS, WORKERS)], anchor.slot_keys)
-    union = sources.union(plan)
+    union = union_of(sources, plan, keeps_bad=False)
     splits = Splits(union)
 
     def prepare() -> DataFrame:

@@ -21,6 +21,7 @@ from braid.control.migration import Migration
 from braid.control.observation import Observation
 from braid.control.pacing import Pacing
 from braid.control.relocation import Relocation
+from braid.engine.clock import DriverClock
 from braid.engine.cluster import TryAgain
 from braid.engine.engine import Engine
 from braid.engine.idleness import Idleness
@@ -38,13 +39,13 @@ from braid.record.enact import (
     FillUpTo,
     GiveUpChange,
     RecordDraft,
+    Resize,
     enact,
 )
 from braid.record.move import Move
 from braid.record.moving import settled
 from braid.record.next_commit import commit_before_first
 from braid.record.plan_change import begun, is_over, resumed
-from braid.record.resharing import reshared
 from braid.record.worker_orders import WorkerOrders
 from braid.state.groups import marked
 from braid.state.store import DISK, MEMORY
@@ -167,6 +168,9 @@ class Watched:
     def sample(self, *given: Any) -> Any:
         return self.inner.sample(*given)
 
+    def resize(self, workers: int) -> None:
+        self.inner.resize(workers)
+
     def check(self) -> None:
         self.inner.check()
 
@@ -206,9 +210,9 @@ class Driven:
         first = commit_before_first(plan, self.workers)
         checkpoint = Checkpoint.open(self.folder / "checkpoint", identity, first)
         last = checkpoint.last_commit()
-        commit, plan = resumed(settled(last), plan, self.workers)
-        spaces = [state.space for state in plan.rounds.states]
-        commit = reshared(commit, spaces, self.workers)
+        resting = RecordDraft(*resumed(settled(last), plan, self.workers))
+        draft = enact(resting, Resize(self.workers))
+        plan = draft.plan
         late = ParquetSink(self.folder / "late") if self.keep_late else None
         published = checkpoint.is_published(last.batch)
         for sink, staged, parts in (
@@ -236,7 +240,7 @@ class Driven:
         engine = Engine(
             checkpoint=checkpoint,
             committed=last,
-            draft=RecordDraft(commit, plan),
+            draft=draft,
             cluster=self.cluster,
             sink=self.sink,
             late=late,
@@ -245,7 +249,7 @@ class Driven:
             control=self._control(control),
             journal=Journal(),
             costs=IndexProbes,
-            now_us=lambda: 0,
+            driver_clock=DriverClock(lambda: 0),
         )
         engine.publish_last()
         return engine
@@ -304,9 +308,14 @@ class Driven:
         again._results = self._results
         return again
 
+    def resize(self, workers: int) -> None:
+        """Go on with another number of workers, while nothing moves."""
+        self.workers = workers
+        self.engine.cluster.resize(workers)
+        self.command(Resize(workers))
+
     def stores(self, worker: int) -> dict[int, RunStore]:
-        memory_bytes = self.worker_orders.memory_bytes
-        return self.cluster.inner.stores(self.commit, worker, memory_bytes, is_firm=False)
+        return self.cluster.inner.stores(self.commit, worker)
 
     def batch(
         self,

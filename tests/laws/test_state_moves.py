@@ -39,6 +39,11 @@ class Restart:
 
 
 @dataclass(frozen=True)
+class Resized:
+    workers: int
+
+
+@dataclass(frozen=True)
 class LoseRuns:
     share: float
 
@@ -48,11 +53,12 @@ class Arrive:
     with_files: bool
 
 
-Happening = Move | Arrive | Restart | LoseRuns
+Happening = Move | Arrive | Restart | Resized | LoseRuns
 happenings = st.one_of(
     st.builds(Move, st.integers(0, GROUPS - 1), st.integers(0, 5)),
     st.builds(Arrive, st.booleans()),
     st.builds(Restart, st.integers(1, 5)),
+    st.builds(Resized, st.integers(1, 5)),
     st.builds(LoseRuns, st.sampled_from([0.3, 1.0])),
 )
 histories = st.lists(st.lists(happenings, max_size=4), min_size=3, max_size=7)
@@ -105,6 +111,9 @@ def happen(engine: Driven, event: Happening, random: np.random.Generator) -> Dri
             arrive(engine, with_files)
         case Restart(workers):
             return engine.restart(workers)
+        case Resized(workers):
+            if not engine.commit.moves:
+                engine.resize(workers)
         case LoseRuns(share):
             for path in sorted(engine.folder.glob("[md]*/*/*")):
                 if random.random() < share:

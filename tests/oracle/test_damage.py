@@ -109,7 +109,7 @@ def start(folder: Path) -> None:
             control=NOTHING,
             journal=Journal(),
             costs=NOTHING,
-            now_us=int,
+            driver_clock=NOTHING,
         ).publish_last()
     finally:
         checkpoint.close()

@@ -28,5 +28,10 @@ def with_sources(query: ContinuousQuery, **methods: Callable[..., Any]) -> Conti
 
 def with_cluster(query: ContinuousQuery, wrap: Callable[[Any], Any]) -> ContinuousQuery:
     """A query that runs on another cluster, made of its own."""
-    own = query.sources.cluster
-    return with_sources(query, cluster=lambda *args, **more: wrap(own(*args, **more)))
+    own = query.sources.supply
+
+    def supply(checkpoint: Any) -> Any:
+        made = own(checkpoint)
+        return InPlace(made, cluster=lambda *args, **more: wrap(made.cluster(*args, **more)))
+
+    return with_sources(query, supply=supply)

@@ -77,6 +77,9 @@ class Cluster(Protocol):
     ) -> Future[Mapping[Pair, float]]:
         """Estimate selectivities from the `count` rows of a batch, beside batches."""
 
+    def resize(self, workers: int) -> None:
+        """Have another number of workers from the next `prepare` on; nothing is under way."""
+
     def check(self) -> None:
         """Raise an error if the cluster is gone."""
 

@@ -28,8 +28,8 @@ from braid.control.migration import AUTO
 from braid.engine.account import batch_done, newly_displaced
 from braid.engine.beside import Beside
 from braid.engine.cluster import Evaluated, TryAgain
-from braid.events import BatchRetried, ClockPutBack, Journal, instant
-from braid.model.errors import BraidError, error_of
+from braid.events import BatchRetried, ClockPutBack, Journal
+from braid.model.errors import BraidError
 from braid.model.failpoints import reach
 from braid.record.closing import finalize_up_to_us
 from braid.record.enact import (
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from braid.control.control import Control
     from braid.control.decider import Decided
     from braid.control.migration import PlanChangeRequest
-    from braid.engine.clock import MaxAhead
+    from braid.engine.clock import DriverClock
     from braid.engine.cluster import BatchInput, Cluster, Job
     from braid.engine.idleness import Idleness
     from braid.engine.sink import Sink
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from braid.plan.placement import ByHash
     from braid.record.checkpoint import Checkpoint
     from braid.record.commit import Commit
-    from braid.record.enact import Command
     from braid.record.move import Move, MoveKey
     from braid.record.report import Report
 
@@ -125,8 +124,7 @@ class Engine:
     control: Control
     journal: Journal
     costs: Callable[[], IndexProbes]
-    now_us: Callable[[], int]
-    max_ahead: MaxAhead | None = None
+    driver_clock: DriverClock
     clock: Callable[[], float] = time.monotonic
     ask_unread: AskUnread = lambda rows: None
     steps: tuple[Callable[[_Batch], None], ...] = field(init=False)
@@ -196,14 +194,6 @@ class Engine:
         """Plan the job of the next batch; moves that have been computed begin with it."""
         return self._prepare(rows, self.draft, self.control.relocation.computed)
 
-    def _prepare_again(self, job: Prepared) -> Prepared:
-        """Plan the job of a batch that has begun anew.
-
-        Its moves are on the record already, and no other may begin in mid-batch: the workers
-        get this record with their orders, so rows must go where this record says.
-        """
-        return self._prepare(job.rows, self.draft, ())
-
     def _prepare(
         self, rows: BatchInput | None, draft: RecordDraft, moves: tuple[Move, ...]
     ) -> Prepared:
@@ -233,14 +223,15 @@ class Engine:
         decided = self.control.before_batch(self.draft, job.moves, self.beside.arrivals())
         self._carry_out(decided)
         last = self.commit
-        clock_us = self._clock_us(last)
-        ahead = self.max_ahead
+        clock_us, put_back = self.driver_clock.read(last.clock_us)
+        if put_back is not None:
+            self.journal.add(ClockPutBack(last.batch + 1, *put_back))
         batch = _Batch(
             job=job,
             number=last.batch + 1,
             finalize_up_to_us=finalize_up_to_us(self.plan, last, at_end=at_end),
             clock_us=clock_us,
-            ahead_after_us=None if ahead is None else ahead.after_us(clock_us),
+            ahead_after_us=self.driver_clock.ahead_after_us(clock_us),
             source_batch=last.source_batch if source_batch is None else source_batch,
             position=last.position if position is None else position,
             began=self.clock(),
@@ -249,28 +240,13 @@ class Engine:
             step(batch)
         self._decide(self._seen(batch, last), batch.job.rows)
 
-    def _clock_us(self, last: Commit) -> int:
-        """The driver's clock for the batch after `last`.
-
-        It never goes back, so that no row is refused which an earlier batch would take; but it
-        was wrong then if it lies too far ahead of what it says now.
-        """
-        now_us, before_us = self.now_us(), last.clock_us
-        if before_us is None:
-            return now_us
-        if self.max_ahead is not None and self.max_ahead.is_wrong(before_us, now_us):
-            told = instant(before_us), instant(now_us)
-            self.journal.add(ClockPutBack(last.batch + 1, *told))
-            return now_us
-        return max(now_us, before_us)
-
     def _evaluate(self, batch: _Batch) -> None:
         for tries_left in reversed(range(_TRIES)):
             try:
                 if tries_left < _TRIES - 1:
                     # Run again, the same job would take up what earlier rounds have shuffled,
                     # and with it reports of files in the place that was staged for them then.
-                    batch.job = self._prepare_again(batch.job)
+                    batch.job = self._prepare(batch.job.rows, self.draft, ())
                 batch.done = self._run_job(batch)
             except TryAgain as fault:
                 if not tries_left:
@@ -284,10 +260,15 @@ class Engine:
         reach("batch evaluated", batch.number)
 
     def _run_job(self, batch: _Batch) -> Evaluated:
-        """Give the orders, and have the prepared job carried out."""
+        """Give the orders, and have the prepared job carried out.
+
+        If it is out of date, it is prepared anew. The moves of a batch are on the record by
+        then, and no other may begin: the workers get this record with their orders, so rows
+        must go where this record says.
+        """
         job = batch.job
         if job.plan != self.plan or job.placements != self.commit.placements:
-            batch.job = job = self._prepare_again(job)
+            batch.job = job = self._prepare(job.rows, self.draft, ())
         batch.orders = Orders(
             commit=self.commit,
             worker_orders=self.control.orders(self.commit),
@@ -407,22 +388,10 @@ class Engine:
             self.journal.add(event)
         for command in decided.commands:
             self.draft = enact(self.draft, command)
-            self._reach(command)
-
-    def _reach(self, command: Command) -> None:
-        step = _FAILPOINTS.get(type(command))
-        if step is not None:
-            reach(step, self.commit.batch + 1)
+            if type(command) in _FAILPOINTS:
+                reach(_FAILPOINTS[type(command)], self.commit.batch + 1)
 
     def begin_to_end(self) -> None:
         """Begin no move any more: the input is used up."""
         self.is_ending = True
         self.control = self.control.ending()
-
-    def failure(self, fault: BaseException) -> Exception:
-        """The error to show for what ended the run."""
-        try:
-            self.cluster.check()
-        except BraidError as lost:
-            return lost
-        return BraidError(str(fault)) if isinstance(fault, TryAgain) else error_of(fault)

@@ -113,7 +113,7 @@ class FolderFeed:
                 self._loop.end()
                 self._used_up = True
         except BaseException as fault:
-            self._failure = self._loop.engine.failure(fault)
+            self._failure = self._loop.failure(fault)
         finally:
             self._ended.set()
 

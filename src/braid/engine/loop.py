@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from braid.model.errors import BraidError
+from braid.engine.cluster import TryAgain
+from braid.model.errors import BraidError, error_of
 from braid.record.closing import is_due
 
 if TYPE_CHECKING:
@@ -105,3 +106,11 @@ class BatchLoop:
 
     def _take_nothing(self, *, at_end: bool = False) -> None:
         self.engine.take(self.engine.prepare_next(None), at_end=at_end)
+
+    def failure(self, fault: BaseException) -> Exception:
+        """The error to show for what ended the run."""
+        try:
+            self.engine.cluster.check()
+        except BraidError as lost:
+            return lost
+        return BraidError(str(fault)) if isinstance(fault, TryAgain) else error_of(fault)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from braid.engine.feed import Feed
     from braid.engine.folder import FileStream
     from braid.engine.loop import BatchLoop
-    from braid.model.query import Query
+    from braid.model.query import Query, TimeNames
     from braid.optimize.cost_model import IndexProbes
     from braid.plan.join_plan import JoinPlan
     from braid.record.checkpoint import Checkpoint
@@ -53,12 +53,11 @@ class Sources(Protocol):
     def event_times(self) -> Mapping[str, EventTime]:
         """Their event times."""
 
-    @property
-    def computes_times(self) -> bool:
-        """Whether an event time is no column of its stream's own."""
+    def describe_times(self, names: TimeNames) -> str:
+        """The event times of a query as a checkpoint knows them.
 
-    def describe_times(self) -> str:
-        """The event times as a checkpoint knows them, with the zone if they depend on it."""
+        That is with the zone, if they depend on it.
+        """
 
     @property
     def zone(self) -> str:
@@ -89,19 +88,24 @@ class Sources(Protocol):
     def folders(self, places: Collection[Path]) -> Iterable[tuple[str, FileStream]]:
         """The local folders that they read, by stream; some may be at these places."""
 
-    def check_offsets(self, checkpoint: Checkpoint) -> None:
-        """Raise an error if the sources' part of a checkpoint does not belong to ours."""
-
-    def note_columns(self, checkpoint: Checkpoint) -> None:
-        """Have a checkpoint remember what a later run cannot find out."""
-
-    def read_files(
-        self, checkpoint: Checkpoint, position: dict[str, Any] | None
-    ) -> NameList | None:
-        """The files that have been read, if streams are folders."""
-
     def as_known(self, known: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """What is known of folders, by stream, if a checkpoint knows them otherwise."""
+
+    def supply(self, checkpoint: Checkpoint) -> Supply:
+        """The same, for a run on a checkpoint."""
+
+
+class Supply(Protocol):
+    """The streams of a run: the cluster that can read them, and the feed that brings them."""
+
+    def check_offsets(self) -> None:
+        """Raise an error if the sources' part of the checkpoint does not belong to ours."""
+
+    def note_columns(self) -> None:
+        """Have the checkpoint remember what a later run cannot find out."""
+
+    def read_files(self, position: dict[str, Any] | None) -> NameList | None:
+        """The files that have been read, if streams are folders."""
 
     def results(self, folder: Path) -> Any:
         """Results that workers have staged in a folder, as callbacks get them."""
@@ -109,14 +113,13 @@ class Sources(Protocol):
     def cluster(
         self,
         plan: JoinPlan,
-        checkpoint: Checkpoint,
         *,
         workers: int,
         name: str,
         memory_bytes: int | None,
         keeps_bad: bool,
     ) -> Cluster:
-        """Workers for a run."""
+        """Workers for the run."""
 
     def feed(self, loop: BatchLoop, cluster: Any, reading: Reading) -> Feed:
-        """Begin to bring batches, for a cluster of these sources."""
+        """Begin to bring batches, for a cluster of these streams."""

@@ -12,6 +12,7 @@ from braid.events.facts import (
     ClockPutBack,
     Displaced,
     Event,
+    EventsMissed,
     Failed,
     FileAwaited,
     Finished,
@@ -31,15 +32,19 @@ from braid.events.facts import (
     WorkerShare,
     instant,
 )
-from braid.events.journal import Journal, require_folder
+from braid.events.journal import Journal, follow, require_folder
+from braid.events.subscription import Subscription
+from braid.events.telling import VERSION, ToldEvent
 
 __all__ = [
+    "VERSION",
     "BatchDone",
     "BatchRetried",
     "CleanedUp",
     "ClockPutBack",
     "Displaced",
     "Event",
+    "EventsMissed",
     "Failed",
     "FileAwaited",
     "Finished",
@@ -57,7 +62,10 @@ __all__ = [
     "Started",
     "StateSize",
     "StreamRate",
+    "Subscription",
+    "ToldEvent",
     "WorkerShare",
+    "follow",
     "instant",
     "require_folder",
 ]

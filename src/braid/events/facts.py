@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 _1970 = dt.datetime(1970, 1, 1)
 
@@ -347,6 +346,14 @@ class Finished:
     elapsed_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class EventsMissed:
+    """A subscriber was too slow: so many events before this one were dropped for it."""
+
+    name: ClassVar = "missed"
+    events: int
+
+
 Event = (
     Started
     | Recovered
@@ -365,9 +372,5 @@ Event = (
     | RowsHeld
     | Refused
     | Finished
+    | EventsMissed
 )
-
-
-def to_json(event: Event, at_us: int) -> dict[str, Any]:
-    """An event as a JSON object."""
-    return {"event": event.name, "at": instant(at_us), **dataclasses.asdict(event)}

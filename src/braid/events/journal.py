@@ -9,11 +9,13 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from braid.events.facts import Event, to_json
+from braid.events.facts import Event, Finished, instant
+from braid.events.subscription import Subscription
+from braid.events.telling import ToldEvent
 from braid.model.errors import BraidError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 MOST_KEPT = 100_000
@@ -23,8 +25,10 @@ MOST_KEPT = 100_000
 class Journal:
     """Takes events down as they happen."""
 
-    def __init__(self, path: Path | None = None) -> None:
-        """Keep events in memory, and append them to `path` as JSON lines if one is given."""
+    def __init__(self, path: Path | None = None, run: str = "") -> None:
+        """Keep the events of a `run` in memory; append them to `path`, if one is given."""
+        self._run, self._count = run, 0
+        self._subscriptions: list[Subscription] = []
         self._kept: deque[dict[str, Any]] = deque(maxlen=MOST_KEPT)
         self._listeners: list[Callable[[Event], None]] = []
         self._file = None
@@ -40,10 +44,21 @@ class Journal:
         """Call `listener` with every event from now on."""
         self._listeners.append(listener)
 
+    def subscribe(self, most: int) -> Subscription:
+        """Events from now on, of which at most so many wait."""
+        subscription = Subscription(most)
+        self._subscriptions.append(subscription)
+        return subscription
+
     def add(self, event: Event) -> None:
         """Take an event down, and tell everyone; the first error on the way is raised then."""
-        record = to_json(event, time.time_ns() // 1000)
+        at = instant(time.time_ns() // 1000)
+        told_event = ToldEvent(event, at or "", self._run, self._count)
+        self._count += 1
+        record = told_event.to_json()
         self._kept.append(record)
+        for subscription in self._subscriptions:
+            subscription.put(told_event)
         told = (partial(listener, event) for listener in self._listeners)
         faults: list[BaseException] = []
         for step in (partial(self._write, record), *told):
@@ -72,9 +87,38 @@ class Journal:
         return list(self._kept)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; nobody is told anything any more."""
+        for subscription in self._subscriptions:
+            subscription.end()
         if self._file is not None:
             self._file.close()
+
+
+def follow(
+    path: Path, pause_s: float = 0.2, gives_up: Callable[[], bool] = lambda: False
+) -> Iterator[ToldEvent]:
+    """The events in a file, and those that a run goes on to write there, until it ends.
+
+    For another process than the run's. A file that is not there yet is waited for. A run that
+    was killed says nothing of its end: `gives_up` is asked while there is nothing to read.
+    """
+    while not path.is_file():
+        if gives_up():
+            return
+        time.sleep(pause_s)
+    with open(path, encoding="utf-8") as file:
+        line = ""
+        while True:
+            line += file.readline()
+            if not line.endswith("\n"):
+                if gives_up():
+                    return
+                time.sleep(pause_s)  # the rest is still being written
+                continue
+            told, line = ToldEvent.from_json(json.loads(line)), ""
+            yield told
+            if isinstance(told.event, Finished):
+                return
 
 
 def require_folder(path: Path) -> None:

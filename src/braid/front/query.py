@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -21,7 +22,7 @@ from braid.control.replanning import OFF, Replanning, names_trigger, replanning_
 from braid.control.shares import parse_shares, shared_assignment
 from braid.cql.event_time import time_names
 from braid.cql.zone import casts_to_instants
-from braid.engine.clock import MaxAhead
+from braid.engine.clock import DriverClock, MaxAhead
 from braid.engine.engine import Engine
 from braid.engine.folder import NoFileYet
 from braid.engine.idleness import Idleness
@@ -44,11 +45,10 @@ from braid.plan.join_plan import JoinPlan, make_plan
 from braid.plan.shape import shape_text, show_plans
 from braid.record.checkpoint import Checkpoint, Identity
 from braid.record.commit import BEFORE_FIRST, Commit
-from braid.record.enact import RecordDraft
+from braid.record.enact import RecordDraft, Resize, enact
 from braid.record.moving import settled
 from braid.record.next_commit import commit_before_first
 from braid.record.plan_change import resumed
-from braid.record.resharing import reshared
 from braid.spark.bad_rows import FAIL, keeps_bad_rows
 from braid.spark.bad_rows import FOLDER as BAD_ROWS
 from braid.spark.files import known_columns
@@ -455,8 +455,7 @@ class ContinuousQuery(Shown):
 
     def _time_text(self) -> str:
         """The event times as a checkpoint knows them, with the zone if they depend on it."""
-        is_plain = isinstance(self.event_time, str) and not self.sources.computes_times
-        return str(self.event_time) if is_plain else self.sources.describe_times()
+        return self.sources.describe_times(self.event_time)
 
     def _max_ahead(self, text: str) -> MaxAhead:
         """How far rows may be ahead of a clock like those that their times come from."""
@@ -487,17 +486,17 @@ class ContinuousQuery(Shown):
     def _start(self, setup: _Setup, checkpoint: Checkpoint) -> Run:
         migration, workers = setup.migration, setup.migration.workers
         last = checkpoint.last_commit()
-        self.sources.check_offsets(checkpoint)
+        supply = self.sources.supply(checkpoint)
+        supply.check_offsets()
         resting = settled(last)
-        resumed_commit, plan = resumed(resting, setup.plan, workers)
         migration = migration.resumed(resting)
-        spaces = [state.space for state in plan.rounds.states]
-        commit = reshared(resumed_commit, spaces, workers)
-        names = self.sources.read_files(checkpoint, commit.position)
+        draft = enact(RecordDraft(*resumed(resting, setup.plan, workers)), Resize(workers))
+        commit, plan = draft.commit, draft.plan
+        names = supply.read_files(commit.position)
         is_published = checkpoint.is_published(last.batch)
         if setup.late is None and not is_published:
             _refuse_to_leave_late_rows(last)
-        self.sources.note_columns(checkpoint)
+        supply.note_columns()
         bad = None
         if setup.keeps_bad or (last.bad_parts and not is_published):
             bad = ParquetSink(checkpoint.folder / BAD_ROWS)
@@ -517,11 +516,10 @@ class ContinuousQuery(Shown):
         if isinstance(setup.sink, MemorySink):
             setup.sink.schema = plan.result_schema
         if isinstance(setup.sink, CallbackSink):
-            setup.sink.read = self.sources.results
-        journal = Journal(setup.events)
-        cluster = self.sources.cluster(
+            setup.sink.read = supply.results
+        journal = Journal(setup.events, uuid.uuid4().hex[:12])
+        cluster = supply.cluster(
             plan,
-            checkpoint,
             workers=workers,
             name=setup.name,
             memory_bytes=setup.memory.memory_bytes,
@@ -531,7 +529,7 @@ class ContinuousQuery(Shown):
         engine = Engine(
             checkpoint=checkpoint,
             committed=last,
-            draft=RecordDraft(commit, plan),
+            draft=draft,
             cluster=cluster,
             sink=setup.sink,
             late=setup.late,
@@ -548,8 +546,7 @@ class ContinuousQuery(Shown):
             ),
             journal=journal,
             costs=setup.costs,
-            now_us=self.sources.now_us,
-            max_ahead=setup.max_ahead,
+            driver_clock=DriverClock(self.sources.now_us, setup.max_ahead),
         )
 
         def close() -> None:
@@ -568,7 +565,7 @@ class ContinuousQuery(Shown):
         engine.publish_last()
         checkpoint.sweep(commit)  # a batch that failed for a full disk must not fill it further
         reading = replace(setup.reading, names=names)
-        return run.follow(self.sources.feed(BatchLoop(engine), cluster, reading))
+        return run.follow(supply.feed(BatchLoop(engine), cluster, reading))
 
 
 @dataclass(frozen=True, repr=False)

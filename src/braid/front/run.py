@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from braid.engine.feed import Feed
-    from braid.events import Journal
+    from braid.events import Journal, Subscription
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -144,8 +144,19 @@ class Run(Shown):
         return self._journal.records()
 
     def listen(self, listener: Callable[[Event], None]) -> None:
-        """Call `listener` with every event from now on, in the engine's thread."""
+        """Call `listener` with every event from now on, in the engine's thread.
+
+        The run waits for it, and ends if it raises an error.
+        """
         self._journal.listen(listener)
+
+    def subscribe(self, most: int = 10_000) -> Subscription:
+        """The events from now on, to iterate over, as another thread has time for them.
+
+        It never holds the run up: if more than `most` wait, the oldest are dropped, and an
+        event `missed` tells how many.
+        """
+        return self._journal.subscribe(most)
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the input is used up or the run is stopped, at most `timeout` seconds.

@@ -12,6 +12,7 @@ from braid.engine.cluster import Evaluated
 from braid.local.hashing import spark_hashes
 from braid.local.split import LocalSplit, shared_hashes
 from braid.record.report import Report
+from braid.state.groups import marked
 from braid.state.store import DISK, MEMORY
 from braid.worker.round_orders import round_orders
 from braid.worker.round_task import evaluate
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from braid.engine.cluster import Pair
     from braid.local.hashing import Hashing
@@ -74,52 +77,35 @@ class LocalCluster:
         return _done(lambda: Evaluated(self._reports(job, orders)))
 
     def _reports(self, job: LocalJob, orders: Orders) -> list[Report]:
+        told = list(orders.of_workers(job.plan))
         sent: list[pa.RecordBatch] = []
         for number in range(len(job.plan.rounds.rounds)):
             shares = job.split.shares(number, job.rows, sent, self.workers)
             sent = []
             for worker, share in enumerate(shares):
-                sent += self._done_by(worker, job.plan, orders, number, share)
+                step = round_orders(job.plan, told[worker], number, worker, "here")
+                owned = [marked(each, job.plan.groups) for each in told[worker].owned]
+                bounds = told[worker].own.memory_bytes, told[worker].own.firm
+                sent += evaluate(step, self._stores(worker, owned, *bounds), share)
         texts = (text for batch in sent for text in batch.column("report").to_pylist())
         return [Report.from_json(json.loads(text)) for text in texts]
 
-    def _done_by(
+    def stores(self, commit: Commit, worker: int) -> dict[int, RunStore]:
+        """A worker's stores by space, as a record has them."""
+        owned = [commit.owned(space, worker) for space in range(len(commit.assignments))]
+        return self._stores(worker, owned, self.memory_bytes, True)
+
+    def _stores(
         self,
         worker: int,
-        plan: JoinPlan,
-        orders: Orders,
-        number: int,
-        share: Sequence[pa.RecordBatch],
-    ) -> list[pa.RecordBatch]:
-        """What a worker sends out of a round."""
-        worker_orders = orders.worker_orders[worker]
-        step = round_orders(
-            plan,
-            orders.commit,
-            number=number,
-            worker=worker,
-            finalize_up_to_us=orders.finalize_up_to_us,
-            worker_orders=worker_orders,
-            results=orders.results,
-            late=orders.late,
-            ahead_after_us=orders.ahead_after_us,
-            host="here",
-        )
-        stores = self.stores(
-            orders.commit, worker, worker_orders.memory_bytes, is_firm=worker_orders.firm
-        )
-        return list(evaluate(step, stores, share))
-
-    def stores(
-        self, commit: Commit, worker: int, memory_bytes: int | None, *, is_firm: bool
+        owned: Sequence[NDArray[np.bool_]],
+        memory_bytes: int | None,
+        is_firm: bool,
     ) -> dict[int, RunStore]:
-        """A worker's stores by space; their folders are made if need be."""
         tiers = {tier: self.folder / tier / str(worker) for tier in (MEMORY, DISK)}
         for folder in tiers.values():
             folder.mkdir(0o700, parents=True, exist_ok=True)
-        return worker_stores(
-            commit, worker, tiers, self.log, memory_bytes=memory_bytes, is_firm=is_firm
-        )
+        return worker_stores(owned, tiers, self.log, memory_bytes=memory_bytes, is_firm=is_firm)
 
     def ship(self, commit: Commit, move: Move) -> Future[Mapping[int, SortedRun]]:
         """Copy what a sender has taken out to its receiver, at once."""
@@ -128,8 +114,7 @@ class LocalCluster:
     def _shipped(self, commit: Commit, move: Move) -> Mapping[int, SortedRun]:
         assert move.runs is not None, "the sender has taken the groups out"
         sender, receiver = (
-            self.stores(commit, worker, self.memory_bytes, is_firm=True)[move.space]
-            for worker in (move.sender, move.receiver)
+            self.stores(commit, worker)[move.space] for worker in (move.sender, move.receiver)
         )
         there = {state: sender.read_rows(run) for state, run in move.runs.items()}
         return {
@@ -151,6 +136,10 @@ class LocalCluster:
         )
         joined = sum(count * theirs[key] for key, count in ours.items())
         return min(1.0, max(1, joined) / max(1, ours.total() * theirs.total()))
+
+    def resize(self, workers: int) -> None:
+        """Go on with so many workers; those that are new find their state in the log."""
+        self.workers = workers
 
     def check(self) -> None:
         """This process is there."""

@@ -31,11 +31,10 @@ if TYPE_CHECKING:
     from braid.engine.sources import Reading
     from braid.local.split import StreamRows
     from braid.model.expression import Column, Expression
-    from braid.model.query import Query
+    from braid.model.query import Query, TimeNames
     from braid.optimize.cost_model import IndexProbes
     from braid.plan.join_plan import JoinPlan
     from braid.record.checkpoint import Checkpoint
-    from braid.record.names import NameList
 
 _INSTANT = pa.timestamp("us", "UTC")
 
@@ -138,12 +137,12 @@ class LocalSources:
         """The event times of the streams."""
         return {name: EventTime(time) for name, time in self.times.items()}
 
-    computes_times = False
     zone = "UTC"
 
-    def describe_times(self) -> str:
+    def describe_times(self, names: TimeNames) -> str:
         """The event times as a checkpoint knows them."""
-        return ", ".join(f"{source}={time}" for source, time in sorted(self.times.items()))
+        times = ", ".join(f"{source}={time}" for source, time in sorted(self.times.items()))
+        return names if isinstance(names, str) else times
 
     def clock(self, *, is_wall: bool) -> Shown:
         """A clock in UTC, for either kind of event times."""
@@ -170,49 +169,12 @@ class LocalSources:
         """No folder is read."""
         return iter(())
 
-    def check_offsets(self, checkpoint: Checkpoint) -> None:
-        """There is no other part of a checkpoint."""
-
-    def note_columns(self, checkpoint: Checkpoint) -> None:
-        """Tables tell their columns."""
-
     def as_known(self, known: Mapping[str, Any]) -> None:
         """Tables tell their columns."""
 
-    def read_files(
-        self, checkpoint: Checkpoint, position: dict[str, Any] | None
-    ) -> NameList | None:
-        """No files are read."""
-
-    def results(self, folder: Path) -> pa.Table:
-        """Results that workers have staged in a folder."""
-        return pa.concat_tables(map(pq.read_table, sorted(folder.glob("*.parquet"))))
-
-    def cluster(
-        self,
-        plan: JoinPlan,
-        checkpoint: Checkpoint,
-        *,
-        workers: int,
-        name: str,
-        memory_bytes: int | None,
-        keeps_bad: bool,
-    ) -> LocalCluster:
-        """Workers whose files are in a folder that goes with them."""
-        if keeps_bad:
-            raise BraidError(
-                "rows cannot be bad without Spark: expressions that fail are refused",
-                hint="leave bad_rows out",
-            )
-        folder = tempfile.TemporaryDirectory(prefix="braid-local-")
-        place = Path(folder.name)
-        return LocalCluster(
-            plan.query, workers, place, checkpoint.log, memory_bytes, on_close=folder.cleanup
-        )
-
-    def feed(self, loop: BatchLoop, cluster: LocalCluster, reading: Reading) -> LocalFeed:
-        """Begin to bring the batches to the engine."""
-        return LocalFeed(self.rows(loop.engine.plan.query), loop)
+    def supply(self, checkpoint: Checkpoint) -> LocalSupply:
+        """The same, for a run on a checkpoint."""
+        return LocalSupply(self, checkpoint)
 
     def rows(self, query: Query) -> list[StreamRows]:
         """By batch, the rows of each stream that pass its filter, with derived columns."""
@@ -244,3 +206,54 @@ class LocalSources:
         for name, value in values.items():
             table = table.append_column(name, value)
         return table
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSupply:
+    """Tables, from where a checkpoint stands."""
+
+    sources: LocalSources
+    checkpoint: Checkpoint
+
+    def check_offsets(self) -> None:
+        """There is no other part of a checkpoint."""
+
+    def note_columns(self) -> None:
+        """Tables tell their columns."""
+
+    def read_files(self, position: dict[str, Any] | None) -> None:
+        """No files are read."""
+
+    def results(self, folder: Path) -> pa.Table:
+        """Results that workers have staged in a folder."""
+        return pa.concat_tables(map(pq.read_table, sorted(folder.glob("*.parquet"))))
+
+    def cluster(
+        self,
+        plan: JoinPlan,
+        *,
+        workers: int,
+        name: str,
+        memory_bytes: int | None,
+        keeps_bad: bool,
+    ) -> LocalCluster:
+        """Workers whose files are in a folder that goes with them."""
+        if keeps_bad:
+            raise BraidError(
+                "rows cannot be bad without Spark: expressions that fail are refused",
+                hint="leave bad_rows out",
+            )
+        folder = tempfile.TemporaryDirectory(prefix="braid-local-")
+        place = Path(folder.name)
+        return LocalCluster(
+            plan.query,
+            workers,
+            place,
+            self.checkpoint.log,
+            memory_bytes,
+            on_close=folder.cleanup,
+        )
+
+    def feed(self, loop: BatchLoop, cluster: LocalCluster, reading: Reading) -> LocalFeed:
+        """Begin to bring the batches to the engine."""
+        return LocalFeed(self.sources.rows(loop.engine.plan.query), loop)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from braid.record.moving import begin_move, reactivated
 from braid.record.plan_change import begun, ended, given_up
+from braid.record.resharing import reshared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -72,13 +73,24 @@ class GiveUpChange:
     """Go on with the old plan alone."""
 
 
-Command = BeginMove | Reactivate | BeginChange | FillUpTo | EndChange | GiveUpChange
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """Share all state out anew, among another number of workers; nothing may move."""
+
+    workers: int
+
+
+Command = Resize | BeginMove | Reactivate | BeginChange | FillUpTo | EndChange | GiveUpChange
 
 
 def enact(draft: RecordDraft, command: Command) -> RecordDraft:
     """The draft after a command."""
     commit, plan = draft.commit, draft.plan
     match command:
+        case Resize(workers):
+            assert not commit.moves, "groups that move have a place on the way"
+            spaces = [state.space for state in plan.rounds.states]
+            return replace(draft, commit=reshared(commit, spaces, workers))
         case BeginMove(move):
             return replace(draft, commit=begin_move(plan, commit, move))
         case Reactivate(move, arrived):

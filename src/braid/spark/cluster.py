@@ -7,6 +7,7 @@ ahead of it: what workers are told, they find in a file.
 from __future__ import annotations
 
 import json
+import shutil
 import uuid
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -19,6 +20,7 @@ from braid.model.errors import BraidError
 from braid.record.report import Report
 from braid.spark.bad_rows import keep
 from braid.spark.faults import explain_fault, lost_spark, unlogged
+from braid.spark.pinning import drop_anchor
 from braid.spark.sampling import sampled
 from braid.spark.session import described, quiet
 from braid.spark.shipping import Shipment
@@ -95,7 +97,7 @@ class SparkCluster:
             spark = self.spark if rows is None else rows.spark
             gathered = {} if rows is None else rows.read()
             quiet(spark, len(self.anchor.slot_keys))
-            orders = self.orders / f"{uuid.uuid4().hex}.json"
+            orders = self.orders / uuid.uuid4().hex
             task = Task(plan, self.checkpoint, self.incarnation, orders)
             sent: list[DataFrame] = []
             for number in range(len(plan.rounds.rounds)):
@@ -123,9 +125,11 @@ class SparkCluster:
         return done
 
     def _evaluated(self, job: SparkJob, orders: Orders) -> Evaluated:
-        orders.write(job.orders)
+        job.orders.mkdir()
+        for worker, each in enumerate(orders.of_workers(job.plan)):
+            each.write(job.orders / f"{worker}.json")
         answers = job.answers.collect()
-        job.orders.unlink()
+        shutil.rmtree(job.orders, ignore_errors=True)
         texts = [json.loads(row[0]) for row in answers]
         for text in texts:
             if "error" in text:
@@ -164,6 +168,13 @@ class SparkCluster:
     ) -> Mapping[Pair, float]:
         with self._explained(rows):
             return sampled(self.splits.union, rows.read(), count, pairs)
+
+    def resize(self, workers: int) -> None:
+        """Drop another anchor, with room for so many."""
+        before = self.anchor
+        with described(self.spark, f"{self.name}: place the workers"):
+            self.anchor = drop_anchor(self.spark, workers)
+        before.release()
 
     def rows(self, frame: DataFrame) -> SparkRows:
         """The rows that Spark brings in one frame for all streams."""

@@ -92,10 +92,11 @@ class Shipment:
 
     def _store(self) -> RunStore:
         """Of the worker whose task this is, for the space of the groups."""
+        spaces = range(len(self.commit.assignments))
         stores = executor_stores(
             self.checkpoint,
             self.incarnation,
-            self.commit,
+            [self.commit.owned(space, _worker()) for space in spaces],
             _worker(),
             self.memory_bytes,
             is_firm=True,

@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 import time
-import uuid
-from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StringType
 
-from braid.cql import columns_of_stream
 from braid.engine.clock import instant_clock
-from braid.engine.feed import FolderFeed
 from braid.engine.folder import FileStream
-from braid.engine.shelf import Shelf
 from braid.model.errors import BraidError
-from braid.model.query import time_column
-from braid.record.names import NameList
-from braid.spark.bad_rows import forbid_sharing, unshared
 from braid.spark.calibrate import measure_costs
 from braid.spark.clock import time_zone, wall_clock
-from braid.spark.cluster import SparkCluster, SparkRows
 from braid.spark.event_time import source_times
 from braid.spark.faults import require_spark
-from braid.spark.feed import SparkFeed
 from braid.spark.files import FolderReader
-from braid.spark.paths import local_inputs, named_by, spark_path
-from braid.spark.pinning import drop_anchor
-from braid.spark.session import described, session
-from braid.spark.split import Splits
+from braid.spark.paths import local_inputs, named_by
+from braid.spark.session import session
+from braid.spark.supply import SparkSupply
 from braid.spark.typing import SparkTyping
-from braid.spark.union import StreamUnion
-from braid.worker.memory_tier import reclaim_memory
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -47,16 +34,11 @@ if TYPE_CHECKING:
 
     from braid.cql.event_time import EventTime
     from braid.engine.clock import Shown
-    from braid.engine.feed import Feed
-    from braid.engine.loop import BatchLoop
-    from braid.engine.sources import Reading
     from braid.model.query import Query, TimeNames
     from braid.optimize.cost_model import IndexProbes
-    from braid.plan.join_plan import JoinPlan
     from braid.record.checkpoint import Checkpoint
     from braid.spark.event_time import SourceTime
     from braid.spark.files import FileColumns
-    from braid.spark.union import Gathered
 
 Stream = DataFrame | FileStream
 """What a query reads: a streaming DataFrame, or a folder of files."""
@@ -91,47 +73,45 @@ class SparkSources:
         }
         frames = {n: each for n, each in streams.items() if isinstance(each, DataFrame)}
         sources = cls(spark, frames, readers, {})
-        schemas = {name: arrow_columns(schema) for name, schema in sources._own.items()}
-        typing = SparkTyping(spark, sources._own)
+        schemas = {name: arrow_columns(schema) for name, schema in sources.own.items()}
+        typing = SparkTyping(spark, sources.own)
         return cls(spark, frames, readers, source_times(event_time, schemas, typing.derived))
 
     @property
-    def _own(self) -> dict[str, StructType]:
+    def own(self) -> dict[str, StructType]:
         """The columns of the streams themselves."""
         columns = {name: reader.schema for name, reader in self.readers.items()}
         return columns | {name: frame.schema for name, frame in self.frames.items()}
 
     @cached_property
-    def _columns(self) -> dict[str, StructType]:
+    def columns(self) -> dict[str, StructType]:
         """The columns of the streams, with computed event times."""
-        own = self._own
+        own = self.own
         return {name: each.with_spark(own[name]) for name, each in self.times.items()}
 
     @cached_property
     def schemas(self) -> dict[str, pa.Schema]:
         """The columns of the streams as Arrow has them, with computed event times."""
-        own = {name: arrow_columns(schema) for name, schema in self._own.items()}
+        own = {name: arrow_columns(schema) for name, schema in self.own.items()}
         return {name: each.with_arrow(own[name]) for name, each in self.times.items()}
 
     @property
     def typing(self) -> SparkTyping:
         """The types of expressions over the streams."""
-        return SparkTyping(self.spark, self._columns)
+        return SparkTyping(self.spark, self.columns)
 
     @property
     def event_times(self) -> dict[str, EventTime]:
         """The event times of the streams."""
         return {name: each.time for name, each in self.times.items()}
 
-    def describe_times(self) -> str:
+    def describe_times(self, names: TimeNames) -> str:
         """The event times as a checkpoint knows them, with the zone if they depend on it."""
+        is_computed = any(time.sql for time in self.times.values())
+        if isinstance(names, str) and not is_computed:
+            return names
         text = ", ".join(f"{source}={each}" for source, each in sorted(self.times.items()))
-        return f"{text} in {self.zone}" if self.computes_times else text
-
-    @property
-    def computes_times(self) -> bool:
-        """Whether an event time is no column of its stream's own."""
-        return any(each.sql for each in self.times.values())
+        return f"{text} in {self.zone}" if is_computed else text
 
     @property
     def zone(self) -> str:
@@ -159,8 +139,8 @@ class SparkSources:
         """Refuse string keys that compare other than byte by byte: that is how we compare."""
         for column in (column for key in query.keys for column in key.columns):
             stream = query.streams[column.stream]
-            if column.column in self._columns[stream.source].names:
-                kind = self._columns[stream.source][column.column].dataType
+            if column.column in self.columns[stream.source].names:
+                kind = self.columns[stream.source][column.column].dataType
                 if isinstance(kind, StringType) and kind.collation != "UTF8_BINARY":
                     raise BraidError(
                         f"key column {stream.alias}.{column.column} has the collation "
@@ -196,124 +176,9 @@ class SparkSources:
         known = {name: found.get(name, each) for name, each in own.items()}
         return None if known == own else known
 
-    def check_offsets(self, checkpoint: Checkpoint) -> None:
-        """Raise an error if Spark's part of a checkpoint does not belong to ours."""
-        if self.frames:
-            checkpoint.check_offsets(checkpoint.last_commit())
-
-    def note_columns(self, checkpoint: Checkpoint) -> None:
-        """Have a checkpoint remember the columns of folders."""
-        if self.readers:
-            columns = {name: each.columns.to_json() for name, each in self.readers.items()}
-            checkpoint.note_columns(columns)
-
-    def union(self, plan: JoinPlan, *, keeps_bad: bool = False) -> StreamUnion:
-        """How rows of the query's streams are gathered; it is the same for all plans."""
-        computed = {name: each for name, each in self.times.items() if each.sql is not None}
-        times = {name: each.sql for name, each in computed.items() if each.sql}
-        shown = self._needed_columns(plan.query, plan.wire.event_time) if keeps_bad else None
-        return StreamUnion.of(plan, self._columns, times, shown)
-
-    def cluster(
-        self,
-        plan: JoinPlan,
-        checkpoint: Checkpoint,
-        *,
-        workers: int,
-        name: str,
-        memory_bytes: int | None,
-        keeps_bad: bool,
-    ) -> SparkCluster:
-        """Pin workers to Spark's executors; what dead runs left in memory here is removed."""
-        reclaim_memory(checkpoint.folder)
-        with described(self.spark, f"{name}: place the workers"):
-            anchor = drop_anchor(self.spark, workers)
-        return SparkCluster(
-            spark=self.spark,
-            anchor=anchor,
-            checkpoint=checkpoint.folder,
-            orders=checkpoint.orders,
-            incarnation=f"{checkpoint.id}-{uuid.uuid4().hex[:8]}",
-            splits=Splits(self.union(plan, keeps_bad=keeps_bad)),
-            name=name,
-            memory_bytes=memory_bytes,
-        )
-
-    def feed(self, loop: BatchLoop, cluster: SparkCluster, reading: Reading) -> Feed:
-        """Begin to bring batches."""
-        if self.readers:
-            return self._folder_feed(loop, cluster, reading)
-        union, frames = cluster.splits.union, self.frames
-        writer = union.together(frames).writeStream.queryName(cluster.name)
-        writer = writer.option("checkpointLocation", spark_path(loop.engine.checkpoint.spark))
-        if reading.available_now:
-            writer = writer.trigger(availableNow=True)
-        elif reading.interval_s:
-            writer = writer.trigger(
-                processingTime=f"{round(reading.interval_s * 1000)} milliseconds"
-            )
-        with unshared(self.spark) if cluster.keeps_bad else nullcontext():
-            return SparkFeed(
-                writer,
-                loop,
-                cluster,
-                is_bounded=reading.available_now,
-                interval_s=reading.interval_s,
-            )
-
-    def _folder_feed(
-        self, loop: BatchLoop, cluster: SparkCluster, reading: Reading
-    ) -> FolderFeed:
-        assert reading.names is not None, "the names of files that were read are kept"
-        if cluster.keeps_bad:
-            forbid_sharing(self.spark)
-        folders = {name: reader.stream for name, reader in self.readers.items()}
-        shelf = Shelf.browse(folders, reading.names.read, follows=reading.follows)
-        plan = loop.engine.plan
-        needed = self._needed_columns(plan.query, plan.wire.event_time)
-
-        def read(taken: Mapping[str, list[str]]) -> SparkRows:
-            return SparkRows(self.spark, partial(self._read, cluster, needed, taken))
-
-        return FolderFeed(shelf, reading.names, read, loop, reading.interval_s)
-
-    def _read(
-        self,
-        cluster: SparkCluster,
-        needed: Mapping[str, list[str]],
-        taken: Mapping[str, list[str]],
-    ) -> Gathered:
-        """The rows of some files."""
-        frames = {
-            name: reader.read(taken[name], needed[name], keeps_bad=cluster.keeps_bad)
-            for name, reader in self.readers.items()
-        }
-        return cluster.splits.union.apart(frames)
-
-    def read_files(
-        self, checkpoint: Checkpoint, position: dict[str, Any] | None
-    ) -> NameList | None:
-        """The files that have been read, if streams are folders."""
-        return NameList.open(checkpoint.names, position) if self.readers else None
-
-    def results(self, folder: Path) -> DataFrame:
-        """Results that workers have staged in a folder."""
-        reader = self.spark.read.option("__globPaths__", "false")  # brackets are no pattern
-        return reader.parquet(spark_path(folder))
-
-    def _needed_columns(self, query: Query, event_time: TimeNames) -> dict[str, list[str]]:
-        """The sources' own columns that a query uses, under any of their aliases."""
-        columns = {source: schema.names for source, schema in self._own.items()}
-        needed: dict[str, set[str]] = {source: set() for source in columns}
-        for number, stream in enumerate(query.streams):
-            needed[stream.source] |= columns_of_stream(query, number)
-            needed[stream.source].add(time_column(event_time, number).column)
-        for source, when in self.times.items():
-            needed[source] |= when.needs
-        return {
-            source: [name for name in names if name in needed[source]]
-            for source, names in columns.items()
-        }
+    def supply(self, checkpoint: Checkpoint) -> SparkSupply:
+        """The same, for a run on a checkpoint."""
+        return SparkSupply(self, checkpoint)
 
 
 def arrow_columns(schema: StructType) -> pa.Schema:

@@ -22,20 +22,23 @@ from braid.evaluator.kinds import is_number
 from braid.model.errors import BraidError
 from braid.model.expression import GROUPED, columns_of
 from braid.plan.explain import show_expression
-from braid.record.orders import Orders
+from braid.record.orders import TaskOrders
 from braid.spark.heap import settle_in
+from braid.state.groups import marked
 from braid.state.store import DISK, MEMORY
 from braid.worker.memory_tier import claim_memory
 from braid.worker.outgoing import sent_report
-from braid.worker.round_orders import RoundOrders, round_orders
+from braid.worker.round_orders import round_orders
 from braid.worker.round_task import evaluate
 from braid.worker.stores import worker_stores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from braid.plan.join_plan import JoinPlan
-    from braid.record.commit import Commit
     from braid.state.store import RunStore
 
 REPORT = "report string"
@@ -63,16 +66,17 @@ class Task:
             settle_in()
             # Ctrl-C reaches every process of a terminal; the driver decides what comes of it.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            orders = Orders.read(self.orders)
+            orders = TaskOrders.read(self.orders / f"{worker}.json")
             try:
-                step = self._step(orders, number, worker)
+                host = f"{socket.gethostname()}/{executor_name()}"
+                step = round_orders(self.plan, orders, number, worker, host)
                 stores = executor_stores(
                     self.checkpoint,
                     self.incarnation,
-                    orders.commit,
+                    [marked(ranges, self.plan.groups) for ranges in orders.owned],
                     worker,
-                    step.worker_orders.memory_bytes,
-                    is_firm=step.worker_orders.firm,
+                    orders.own.memory_bytes,
+                    is_firm=orders.own.firm,
                 )
                 yield from evaluate(step, stores, batches)
             except BraidError as error:
@@ -106,25 +110,11 @@ class Task:
             "a query that has changed needs a checkpoint of its own"
         )
 
-    def _step(self, orders: Orders, number: int, worker: int) -> RoundOrders:
-        return round_orders(
-            self.plan,
-            orders.commit,
-            number=number,
-            worker=worker,
-            finalize_up_to_us=orders.finalize_up_to_us,
-            worker_orders=orders.worker_orders[worker],
-            results=orders.results,
-            late=orders.late,
-            ahead_after_us=orders.ahead_after_us,
-            host=f"{socket.gethostname()}/{executor_name()}",
-        )
-
 
 def executor_stores(
     checkpoint: Path,
     incarnation: str,
-    commit: Commit,
+    owned: Sequence[NDArray[np.bool_]],
     worker: int,
     memory_bytes: int | None,
     *,
@@ -133,8 +123,7 @@ def executor_stores(
     """A worker's stores on this executor, by space; their folders are made if need be."""
     tiers, refusal = worker_home(checkpoint, incarnation, worker)
     return worker_stores(
-        commit,
-        worker,
+        owned,
         tiers,
         checkpoint / "log",
         memory_bytes=memory_bytes,

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from braid.record.closing import earliest_pending_us
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from braid.plan.join_plan import JoinPlan
     from braid.record.change import Change
-    from braid.record.commit import Commit
     from braid.record.generation import Generation
-    from braid.record.move import Move, Waiting
+    from braid.record.move import Waiting
+    from braid.record.orders import TaskOrders
     from braid.record.worker_orders import WorkerOrders
     from braid.state.groups import Ranges
     from braid.state.runs import Ladder
@@ -51,7 +49,7 @@ class RoundOrders:
     leaving: Mapping[int, Ranges]
     lags: bool
     change: Change | None
-    files: set[str]
+    files: frozenset[str]
     worker_orders: WorkerOrders
     results: Path
     late: Path | None
@@ -60,53 +58,31 @@ class RoundOrders:
 
 
 def round_orders(
-    plan: JoinPlan,
-    commit: Commit,
-    *,
-    number: int,
-    worker: int,
-    finalize_up_to_us: int | None,
-    worker_orders: WorkerOrders,
-    results: Path,
-    late: Path | None,
-    ahead_after_us: int | None = None,
-    host: str = "",
+    plan: JoinPlan, orders: TaskOrders, number: int, worker: int, host: str = ""
 ) -> RoundOrders:
-    """What a worker does in a round of the batch that follows a commit."""
-    leaving = (m for m in commit.moves if m.runs is None and m.sender == worker)
+    """What a worker does in a round of a batch."""
     return RoundOrders(
         plan=plan,
-        batch=commit.batch + 1,
+        batch=orders.batch,
         round=number,
         worker=worker,
-        watermark_us=commit.watermark_us,
-        low_us=earliest_pending_us(plan, commit, number),
-        purged_us=commit.purged_us[number],
-        newest_us=commit.newest_us,
-        closed_us=commit.closed_us,
-        finalize_up_to_us=finalize_up_to_us,
-        ladders=commit.ladders[worker],
-        generations=commit.generations[worker],
-        waiting=commit.waiting[worker],
-        paused=_ranges(commit.moves),
-        leaving=_ranges(leaving),
-        lags=worker_orders.defers
-        or worker_orders.may_wait
-        or commit.owes
-        or any(commit.generations),
-        change=commit.change,
-        files=commit.files(worker),
-        worker_orders=worker_orders,
-        results=results,
-        late=late,
-        ahead_after_us=ahead_after_us,
+        watermark_us=orders.watermark_us,
+        low_us=orders.pending_us[number],
+        purged_us=orders.purged_us[number],
+        newest_us=orders.newest_us,
+        closed_us=orders.closed_us,
+        finalize_up_to_us=orders.finalize_up_to_us,
+        ladders=orders.ladders,
+        generations=orders.generations,
+        waiting=orders.waiting,
+        paused=orders.paused,
+        leaving=orders.leaving,
+        lags=orders.owes or orders.own.defers or orders.own.may_wait,
+        change=orders.change,
+        files=orders.files,
+        worker_orders=orders.own,
+        results=orders.results,
+        late=orders.late,
+        ahead_after_us=orders.ahead_after_us,
         host=host,
     )
-
-
-def _ranges(moves: Iterable[Move]) -> dict[int, Ranges]:
-    """The groups that move, by space."""
-    found: dict[int, Ranges] = {}
-    for move in moves:
-        found[move.space] = (*found.get(move.space, ()), *move.ranges)
-    return found

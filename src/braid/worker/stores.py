@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from braid.state.store import Ownership, RunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from braid.record.commit import Commit
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def worker_stores(
-    commit: Commit,
-    worker: int,
+    owned: Sequence[NDArray[np.bool_]],
     tiers: Mapping[str, Path],
     log: Path,
     *,
@@ -23,8 +23,7 @@ def worker_stores(
     is_firm: bool,
     refusal: str = "",
 ) -> dict[int, RunStore]:
-    """A worker's stores by space, in folders that exist."""
-    owned = (commit.owned(space, worker) for space in range(len(commit.assignments)))
+    """A worker's stores by space, in folders that exist; `owned` are its groups there."""
     return {
         space: RunStore(tiers, log, Ownership(len(mine), mine), memory_bytes, is_firm, refusal)
         for space, mine in enumerate(owned)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,12 +15,19 @@ from braid.events import (
     Displaced,
     Event,
     Finished,
+    Migrated,
+    PairSelectivity,
+    ProbeCount,
     Recovered,
+    Spilled,
     Started,
+    StateSize,
+    StreamRate,
+    ToldEvent,
     WorkerShare,
     instant,
 )
-from braid.events.facts import to_json
+from braid.model.errors import BraidError
 
 SHARE = WorkerShare(
     worker=1,
@@ -44,11 +53,20 @@ BATCH = BatchDone(
     watermark="2024-01-01T00:00:00.000Z",
     workers=(SHARE, SHARE),
 )
+FULL = replace(
+    BATCH,
+    states=(StateSize("a by k", 3, 4),),
+    probes=(ProbeCount("a", "b by k", 5, 6),),
+    rates=(StreamRate("a", None, "unknown"),),
+    selectivities=(PairSelectivity("a", "b", 0.5, "exact"),),
+)
 EVENTS: list[Event] = [
     Started("SELECT", "(a b)", "/c", 2, 256, 0),
     Recovered(3, 100, 2000, None),
-    BATCH,
+    FULL,
     BatchRetried(3, "executor lost"),
+    Spilled(3, 0, 1, 2, 3, "memory", {"k": 30.0}),
+    Migrated(3, "end", "moving-state", "(a b)", "(b a)", "asked for", {}, (0, 2)),
     ClockPutBack(3, "2099-01-01T00:00:00.000Z", "2026-01-01T00:00:00.000Z"),
     Displaced(3, "h/1", 2, "no space left"),
     Finished("input used up", 4, 80, 32, 900),
@@ -56,7 +74,7 @@ EVENTS: list[Event] = [
 
 
 def test_a_batch_is_told_with_the_names_that_readers_rely_on() -> None:
-    record = json.loads(json.dumps(to_json(BATCH, 1_500_000)))
+    record = json.loads(json.dumps(ToldEvent(BATCH, instant(1_500_000), "r", 0).to_json()))
     assert record["event"] == "batch"
     assert record["at"] == "1970-01-01T00:00:01.500Z"
     known = ["batch", "input_rows", "late_rows", "output_rows", "elapsed_ms", "watermark"]
@@ -86,8 +104,8 @@ def test_a_batch_is_told_with_the_names_that_readers_rely_on() -> None:
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.name)
 def test_an_event_is_a_flat_json_object_that_opens_with_its_name_and_time(event: Event) -> None:
-    record = to_json(event, 0)
-    assert list(record)[:2] == ["event", "at"]
+    record = ToldEvent(event, "now", "r", 7).to_json()
+    assert list(record)[:5] == ["event", "at", "version", "run", "sequence"]
     assert record["event"] == event.name
     assert json.loads(json.dumps(record)).keys() == record.keys()
 
@@ -118,3 +136,26 @@ def test_an_instant_is_utc_with_milliseconds(moment_us: int | None, text: str | 
 @given(st.integers(-(2**57) - 2**56, 2**57))
 def test_every_watermark_that_a_run_may_reach_can_be_told(moment_us: int) -> None:
     assert str(instant(moment_us)).endswith("Z")
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.name)
+def test_an_event_is_read_back_from_its_json(event: Event) -> None:
+    told = ToldEvent(event, "2026-01-01T00:00:00.000Z", "run", 7)
+    assert ToldEvent.from_json(json.loads(json.dumps(told.to_json()))) == told
+
+
+def test_events_of_before_have_no_run_and_lack_what_is_new() -> None:
+    record = ToldEvent(BATCH, "now").to_json()
+    for name in ("version", "run", "sequence", "decided_ms", "bad_rows"):
+        del record[name]
+    assert ToldEvent.from_json(record) == ToldEvent(BATCH, "now")
+
+
+@pytest.mark.parametrize("change", [{"version": 2}, {"event": "dreamt"}])
+def test_events_of_a_newer_version_are_named(change: dict[str, Any]) -> None:
+    record = ToldEvent(BATCH, "now").to_json() | change
+    with pytest.raises(BraidError, match=str(next(iter(change.values())))) as refused:
+        ToldEvent.from_json(record)
+    assert "a newer one" in str(refused.value.hint)
+    with pytest.raises(BraidError, match="cannot read an event 'batch'"):
+        ToldEvent.from_json(ToldEvent(BATCH, "now").to_json() | {"unheard": 1})
