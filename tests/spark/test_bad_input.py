@@ -360,7 +360,7 @@ def test_a_full_disk_stops_the_run_until_there_is_room_again(
     files = 4
     place = Place(tmp_path).fill(files)
     disk = tmp_path / "disk"
-    with small_disk(disk, "32k" if where == "checkpoint" else "12k"):
+    with small_disk(disk, "40k" if where == "checkpoint" else "12k"):
         command = place.command(**{where: disk / where})
         assert_refused(braid(*command), f"no space left in {disk}", "free some space")
         first = sorted((disk if where == "out" else tmp_path).glob("out/__batch=*"))

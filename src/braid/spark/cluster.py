@@ -7,7 +7,6 @@ ahead of it: what workers are told, they find in a file.
 from __future__ import annotations
 
 import json
-import shutil
 import uuid
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -25,7 +24,7 @@ from braid.spark.sampling import sampled
 from braid.spark.session import described, quiet
 from braid.spark.shipping import Shipment
 from braid.spark.split import no_rows, rehashed, sent_schema, slot_expression
-from braid.spark.task import Task
+from braid.spark.task import Task, orders_of
 from braid.spark.union import united
 from braid.worker.memory_tier import release_memory
 
@@ -125,11 +124,12 @@ class SparkCluster:
         return done
 
     def _evaluated(self, job: SparkJob, orders: Orders) -> Evaluated:
-        job.orders.mkdir()
-        for worker, each in enumerate(orders.of_workers(job.plan)):
-            each.write(job.orders / f"{worker}.json")
+        told = dict(enumerate(orders.of_workers(job.plan)))
+        for worker, each in told.items():
+            each.write(orders_of(job.orders, worker))
         answers = job.answers.collect()
-        shutil.rmtree(job.orders, ignore_errors=True)
+        for worker in told:
+            orders_of(job.orders, worker).unlink()
         texts = [json.loads(row[0]) for row in answers]
         for text in texts:
             if "error" in text:

@@ -66,7 +66,7 @@ class Task:
             settle_in()
             # Ctrl-C reaches every process of a terminal; the driver decides what comes of it.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            orders = TaskOrders.read(self.orders / f"{worker}.json")
+            orders = TaskOrders.read(orders_of(self.orders, worker))
             try:
                 host = f"{socket.gethostname()}/{executor_name()}"
                 step = round_orders(self.plan, orders, number, worker, host)
@@ -109,6 +109,11 @@ class Task:
             f"write CAST({shown} AS DOUBLE) there, or CAST it to a wider DECIMAL; "
             "a query that has changed needs a checkpoint of its own"
         )
+
+
+def orders_of(batch: Path, worker: int) -> Path:
+    """The file with a worker's orders for a batch."""
+    return batch.with_name(f"{batch.name}-{worker}.json")
 
 
 def executor_stores(
