@@ -61,7 +61,54 @@ _LEAST_PAUSE_S = 0.5
 _AWAITED_S = 5.0  # after so long it is told which half-written file holds its stream up
 
 
-class FolderFeed:
+class ThreadFeed:
+    """Brings batches in a thread of its own, until there are no more or until it is stopped."""
+
+    is_waiting = False
+
+    def __init__(self, loop: BatchLoop) -> None:
+        """Begin at once: whatever `_bring` needs is there."""
+        self._loop = loop
+        self._stopping = threading.Event()
+        self._failure: Exception | None = None
+        self._used_up = False
+        # Not the thread's own end: a signal during `Thread.join` makes Python take it for over.
+        self._ended = threading.Event()
+        threading.Thread(target=self._work, name="braid", daemon=True).start()
+
+    def _work(self) -> None:
+        try:
+            self._bring()
+            if not self._stopping.is_set():
+                self._loop.end()
+                self._used_up = True
+        except BaseException as fault:
+            self._failure = self._loop.failure(fault)
+        finally:
+            self._ended.set()
+
+    def _bring(self) -> None:
+        """Take all batches, or those before a stop."""
+        raise NotImplementedError
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Wait for the thread; a failure in it is raised here."""
+        ended = self._ended.wait(timeout_s)
+        if self._failure is not None:
+            raise self._failure
+        return ended
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether all batches have been taken, and all that they gave has been shown."""
+        return self._used_up
+
+    def stop(self) -> None:
+        """Take no further batch."""
+        self._stopping.set()
+
+
+class FolderFeed(ThreadFeed):
     """Reads folders batch by batch until their files are used up, or until it is stopped."""
 
     def __init__(
@@ -76,46 +123,33 @@ class FolderFeed:
         self._pace = BatchPace(interval_s)
         self._awaited: dict[tuple[str, str], float] = {}
         self._shelf, self._names = shelf, names
-        self._read, self._loop = read, loop
+        self._read = read
         self._read_bytes = 0
         self._look_at = 0.0
         loop.engine.ask_unread = self._unread_rows
-        self._stopping = threading.Event()
-        self._failure: Exception | None = None
-        self._used_up = self._is_waiting = False
-        # Not the thread's own end: a signal during `Thread.join` makes Python take it for over.
-        self._ended = threading.Event()
-        threading.Thread(target=self._work, name="braid", daemon=True).start()
+        super().__init__(loop)
 
-    def _work(self) -> None:
-        try:
-            with ThreadPoolExecutor(1) as ahead:
-                upcoming = self._take_next(ahead)
-                while not self._stopping.is_set():
-                    if upcoming is None and not self._shelf.follows:
-                        break
-                    self._is_waiting = upcoming is None
-                    if upcoming is None:
-                        self._stand_by()
-                        upcoming = self._take_next(ahead)
-                        continue
-                    taken, (*before, last) = upcoming
-                    for each in before:
-                        self._loop.fill_at_once(each.result())
-                    job = last.result()
+    def _bring(self) -> None:
+        with ThreadPoolExecutor(1) as ahead:
+            upcoming = self._take_next(ahead)
+            while not self._stopping.is_set():
+                if upcoming is None and not self._shelf.follows:
+                    break
+                self.is_waiting = upcoming is None
+                if upcoming is None:
+                    self._stand_by()
                     upcoming = self._take_next(ahead)
-                    self._pace.wait(self._stopping)
-                    if self._stopping.is_set():
-                        break
-                    self._read_bytes += self._shelf.size(taken)
-                    self._loop.on_files(job, self._names.append(taken))
-            if not self._stopping.is_set():
-                self._loop.end()
-                self._used_up = True
-        except BaseException as fault:
-            self._failure = self._loop.failure(fault)
-        finally:
-            self._ended.set()
+                    continue
+                taken, (*before, last) = upcoming
+                for each in before:
+                    self._loop.fill_at_once(each.result())
+                job = last.result()
+                upcoming = self._take_next(ahead)
+                self._pace.wait(self._stopping)
+                if self._stopping.is_set():
+                    break
+                self._read_bytes += self._shelf.size(taken)
+                self._loop.on_files(job, self._names.append(taken))
 
     def _stand_by(self) -> None:
         """Show what need not wait for more rows, and look for files that have come."""
@@ -159,24 +193,3 @@ class FolderFeed:
         taken = self._shelf.take()
         jobs = self._loop.engine.preparing(self._read(taken))
         return taken, [ahead.submit(job) for job in jobs]
-
-    def wait(self, timeout_s: float | None) -> bool:
-        """Wait for the thread; a failure in it is raised here."""
-        ended = self._ended.wait(timeout_s)
-        if self._failure is not None:
-            raise self._failure
-        return ended
-
-    @property
-    def is_used_up(self) -> bool:
-        """Whether all files have been read and all that they gave has been shown."""
-        return self._used_up
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether all files that there are have been read."""
-        return self._is_waiting
-
-    def stop(self) -> None:
-        """Take no further batch."""
-        self._stopping.set()

@@ -7,23 +7,21 @@ hash into its group.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import xxhash
 
+from braid.plan.keys import hash_of_key
+from braid.state.groups import group_of
 from braid.workload import PartitionSpec, Phase, StreamSpec, WorkloadSpec, rows, write_slices
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
-
-_SPARK_SEED = 42  # of Spark's xxhash64
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +85,10 @@ def _keys_of_groups(spec: WorkloadSpec) -> NDArray[np.int64]:
     groups = spec.partition_count
     most = max(-(-entry.tuple_range // entry.join_rate) for entry in spec.partitions)
     needed = int(-(-most // groups)) + 1
-    found: list[list[int]] = [[] for _ in range(groups)]
-    key, missing = 0, groups
-    while missing:
-        digest = xxhash.xxh64_intdigest(struct.pack("<q", key), seed=_SPARK_SEED)
-        own = found[(digest >> 32) * groups >> 32]
-        own.append(key)
-        missing -= len(own) == needed
-        key += 1
-    return np.array([own[:needed] for own in found])
+    count = 2 * groups * needed
+    while True:
+        keys = np.arange(count)
+        of_keys = group_of(hash_of_key(pa.array(keys)), groups)
+        if np.bincount(of_keys, minlength=groups).min() >= needed:
+            return np.array([keys[of_keys == group][:needed] for group in range(groups)])
+        count *= 2

@@ -449,13 +449,9 @@ class ContinuousQuery(Shown):
         aliases = [stream.alias for stream in plan.query.streams]
         # Sorted: the columns of another plan are no other columns.
         shape = sorted(f"{aliases[c.stream]}.{c.column} {plan.wire.types[c]}" for c in columns)
-        shape.append(f"event time {self._time_text()}")
+        shape.append(f"event time {self.sources.describe_times(self.event_time)}")
         zone = self.sources.zone if casts_to_instants(plan.query) else ""
         return Identity(plan.query.text, ", ".join(shape), plan.groups, zone)
-
-    def _time_text(self) -> str:
-        """The event times as a checkpoint knows them, with the zone if they depend on it."""
-        return self.sources.describe_times(self.event_time)
 
     def _max_ahead(self, text: str) -> MaxAhead:
         """How far rows may be ahead of a clock like those that their times come from."""
